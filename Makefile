@@ -1,0 +1,55 @@
+# Everything runs in .venv, which is made on first use. Python 3.11 or newer and PyPI are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PROTOS := protos/intone/v1/tts.proto protos/intone/v1/voices.proto protos/intone/v1/status.proto
+STUBS ?= protos
+BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+
+.PHONY: help demo test test-system lint proto bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+# One stamp for each set of packages: what is installed already is not asked for again.
+$(VENV)/%.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[$*]'
+	@touch $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+demo: $(VENV)/builtin.stamp  ## Start a server, say a sentence into hello.wav, stop the server
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/demo.py
+
+test: $(VENV)/test.stamp  ## Install what the tests need and run them all
+	$(BIN)/python -m pytest -m "not system"
+
+test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq)
+	$(BIN)/python -m pytest -m system
+
+lint: $(VENV)/lint.stamp $(VENV)/builtin.stamp  ## ruff, mypy, import rules, buf, stub drift
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+	@if [ -n "$(BASE)" ]; then $(BIN)/buf breaking --against '.git#tag=$(BASE)'; fi
+	@drift=$$(mktemp -d) && trap 'rm -rf "$$drift"' EXIT && \
+	  $(MAKE) --no-print-directory proto STUBS="$$drift" && \
+	  for stub in "$$drift"/intone/v1/*; do \
+	    cmp "$$stub" "protos/intone/v1/$$(basename "$$stub")" || { echo "stale stubs: run 'make proto'"; exit 1; }; \
+	  done
+
+proto: $(VENV)/lint.stamp  ## Make the committed stubs from protos/
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I protos \
+	  --python_out=$(STUBS) --pyi_out=$(STUBS) --grpc_python_out=$(STUBS) \
+	  --mypy_grpc_out=quiet:$(STUBS) $(PROTOS)
+
+bench: $(VENV)/bench.stamp  ## Compare speed and latency with the bare library
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove what make made
+	rm -rf $(VENV) hello.wav benchmarks/results
