@@ -79,7 +79,7 @@ class TextToSpeechServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SynthesizeFile(self, request, context):
-        """A whole text in, one complete WAV file out. The file is capped at 3.9 MiB (81 s of 24 kHz
+        """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
         WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -46,7 +46,7 @@ class TextToSpeechServiceStub:
     SynthesizeText: _grpc.UnaryStreamMultiCallable[_tts_pb2.SynthesizeTextRequest, _tts_pb2.SynthesizeTextResponse]
     """A whole text in, the same events out."""
     SynthesizeFile: _grpc.UnaryUnaryMultiCallable[_tts_pb2.SynthesizeFileRequest, _tts_pb2.SynthesizeFileResponse]
-    """A whole text in, one complete WAV file out. The file is capped at 3.9 MiB (81 s of 24 kHz
+    """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
     WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
     """
     PlanText: _grpc.UnaryUnaryMultiCallable[_tts_pb2.PlanTextRequest, _tts_pb2.PlanTextResponse]
@@ -66,7 +66,7 @@ class TextToSpeechServiceAsyncStub(TextToSpeechServiceStub):
     SynthesizeText: _aio.UnaryStreamMultiCallable[_tts_pb2.SynthesizeTextRequest, _tts_pb2.SynthesizeTextResponse]  # type: ignore[assignment]
     """A whole text in, the same events out."""
     SynthesizeFile: _aio.UnaryUnaryMultiCallable[_tts_pb2.SynthesizeFileRequest, _tts_pb2.SynthesizeFileResponse]  # type: ignore[assignment]
-    """A whole text in, one complete WAV file out. The file is capped at 3.9 MiB (81 s of 24 kHz
+    """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
     WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
     """
     PlanText: _aio.UnaryUnaryMultiCallable[_tts_pb2.PlanTextRequest, _tts_pb2.PlanTextResponse]  # type: ignore[assignment]
@@ -101,7 +101,7 @@ class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tts_pb2.SynthesizeFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tts_pb2.SynthesizeFileResponse, _abc.Awaitable[_tts_pb2.SynthesizeFileResponse]]:
-        """A whole text in, one complete WAV file out. The file is capped at 3.9 MiB (81 s of 24 kHz
+        """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
         WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
         """
 

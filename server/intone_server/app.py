@@ -1,0 +1,242 @@
+"""Builds the server from its settings and takes it through its life.
+
+STARTING -> SERVING -> DRAINING -> STOPPED
+"""
+
+import asyncio
+import enum
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+
+import structlog
+
+from intone_server import __version__
+from intone_server.engines.base import EngineInfo, EngineOptions, EngineVoice
+from intone_server.errors import Reason, Unavailable
+from intone_server.rpc.requests import ConfigReader
+from intone_server.rpc.runtime import RequestLimits, Runtime, Service
+from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
+from intone_server.scheduling.admission import Admission
+from intone_server.scheduling.policy import FifoPolicy
+from intone_server.scheduling.scheduler import Scheduler
+from intone_server.scheduling.worker import SupervisedWorker, WorkerUnusable
+from intone_server.settings import Settings
+from intone_server.synthesis.deadlines import SessionLimits
+from intone_server.voices.catalogue import Catalogue
+from intone_server.workers.launch import Launcher
+from intone_server.workers.loading import WorkerSpec
+
+log = structlog.stdlib.get_logger("intone.app")
+
+STREAMS_PER_REPLICA = 64  # most agents are silent most of the time
+TALKING_PER_REPLICA = 8  # beyond it, waits grow past what a listener accepts
+WATCHDOG_SECONDS = 1.0
+# For the last events and statuses to leave after streams have been ended.
+LAST_WORDS_SECONDS = 1.0
+
+
+class ServerState(enum.Enum):
+    """Where the server is in its life."""
+
+    STARTING = "starting"
+    SERVING = "serving"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+class App:
+    """The composition root: everything is built here and handed what it needs."""
+
+    def __init__(self, settings: Settings, engines: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._state = ServerState.STARTING
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._states = tempfile.TemporaryDirectory(prefix="intone-")
+        self._scheduler = Scheduler(FifoPolicy())
+        self._admission = Admission(
+            settings.max_streams or STREAMS_PER_REPLICA * settings.workers,
+            settings.max_talking or TALKING_PER_REPLICA * settings.workers,
+        )
+        self._service = Service(
+            scheduler=self._scheduler,
+            admission=self._admission,
+            session_limits=SessionLimits(
+                idle_timeout=settings.idle_timeout_seconds,
+                session_limit=settings.session_limit_seconds,
+                slow_client_timeout=settings.slow_client_timeout_seconds,
+                max_unsent_seconds=settings.max_unsent_seconds,
+                max_buffered_characters=settings.max_buffered_characters,
+            ),
+            request_limits=RequestLimits(
+                max_text_characters=settings.max_text_characters,
+                max_piece_characters=settings.max_piece_characters,
+                first_message_timeout=settings.first_message_timeout_seconds,
+            ),
+        )
+        self._server = RpcServer(self._service)
+        self._admission.ready = self._is_ready
+        self._admission.retry_after = self._scheduler.retry_after
+        self._admission.on_change = self._changed
+        self._scheduler.on_change = self._changed
+        options = EngineOptions(
+            model=settings.model,
+            quantize=settings.quantize,
+            voices=settings.voice,
+            default_voice=settings.default_voice,
+            state_directory=self._states.name,
+        )
+        self._launcher = Launcher(
+            WorkerSpec(engines[settings.engine], options, settings.log_format)
+        )
+        self._told_ready = False
+        self._health_task: asyncio.Task[None] | None = None
+
+    async def run(self) -> int:
+        """Serve until a signal says stop. Returns the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal)
+        watchdog = asyncio.create_task(self._watch())
+        try:
+            try:
+                address = await self._server.start(self._settings.listen)
+            except (RuntimeError, OSError):
+                print(
+                    f"intone-server: cannot listen on {self._settings.listen}: "
+                    "the address is in use or not of this machine",
+                    file=sys.stderr,
+                )
+                return 1
+            print(f"listening on {address}", flush=True)
+            log.info(
+                "starting", version=__version__, address=address, engine=self._settings.engine
+            )
+            try:
+                if not await self._load():
+                    return 0
+            except WorkerUnusable as error:
+                print(f"intone-server: {error}", file=sys.stderr)
+                return 1
+            await self._stop.wait()
+            await self._drain()
+            return 0
+        finally:
+            watchdog.cancel()
+            await self._shut_down()
+
+    async def _load(self) -> bool:
+        """Start the workers and open for business. False if a signal came first."""
+        started_at = time.monotonic()
+        loading = asyncio.create_task(self._start_workers())
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not loading.done():
+            loading.cancel()
+            await asyncio.wait({loading})
+            return False
+        info = loading.result()
+        catalogue = Catalogue(info.voices, info.default_voice, self._load_voice)
+        reader = ConfigReader(info, max_text_delay=self._settings.max_text_delay_seconds)
+        self._service.runtime = Runtime(info, reader, catalogue)
+        self._state = ServerState.SERVING
+        await self._server.set_health(serving=True, names=(STARTUP,))
+        self._changed()
+        log.info(
+            "serving",
+            engine=info.engine,
+            model=info.model,
+            voice=info.default_voice,
+            features=sorted(info.features),
+            seconds=round(time.monotonic() - started_at, 2),
+        )
+        return True
+
+    async def _start_workers(self) -> EngineInfo:
+        """Start the first worker, which leaves its voice states for the others, then those."""
+        for _ in range(self._settings.workers):
+            worker = SupervisedWorker(
+                self._launcher.launch,
+                self._scheduler,
+                stall_seconds=self._settings.stall_timeout_seconds,
+            )
+            self._scheduler.workers.append(worker)
+            info = await worker.first_ready()
+        return info
+
+    async def _load_voice(self, name: str) -> EngineVoice:
+        """By one worker: its files are then on this machine, and the others read them on use."""
+        worker = next((w for w in self._scheduler.workers if w.is_ready), None)
+        if worker is None:
+            raise LookupError("no healthy worker")
+        return await worker.load_voice(name)
+
+    def _on_signal(self) -> None:
+        """The first signal drains; a second one skips the wait."""
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    def _is_ready(self) -> bool:
+        return self._state is ServerState.SERVING and self._scheduler.is_ready()
+
+    def _changed(self) -> None:
+        """The capacity may have changed: tell watchers, and health if readiness has."""
+        self._server.status.changed()
+        if self._is_ready() != self._told_ready:
+            self._told_ready = not self._told_ready
+            self._health_task = asyncio.create_task(
+                self._server.set_health(serving=self._told_ready, names=READY_NAMES)
+            )
+
+    async def _watch(self) -> None:
+        """Replace workers that are stuck."""
+        while True:
+            await asyncio.sleep(WATCHDOG_SECONDS)
+            for worker in self._scheduler.workers:
+                worker.check()
+
+    async def _drain(self) -> None:
+        """Readiness down, new calls refused, open streams finish; after the timeout, end them."""
+        self._state = ServerState.DRAINING
+        self._admission.draining = True
+        self._changed()
+        timeout = self._settings.drain_timeout_seconds
+        log.info("draining", open_streams=self._admission.open, timeout_seconds=timeout)
+        self._server.tts.drain()
+        await self._wait_for_streams(timeout)
+        if self._admission.open:
+            log.warning("drain timeout", open_streams=self._admission.open)
+            self._server.tts.end_all(
+                Unavailable(Reason.DRAINING, "the server is shutting down", retry_after=1.0)
+            )
+            self._hurry.clear()
+            await self._wait_for_streams(LAST_WORDS_SECONDS)
+
+    async def _wait_for_streams(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while self._admission.open and not self._hurry.is_set() and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+
+    async def _shut_down(self) -> None:
+        """Stop in the order in which things depend on each other."""
+        self._state = ServerState.STOPPED
+        self._admission.draining = True
+        await self._server.stop(0)
+        await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
+        if self._health_task is not None:
+            await asyncio.wait([self._health_task])
+        self._states.cleanup()
+        log.info("stopped")
+
+
+async def serve(settings: Settings, engines: Mapping[str, str]) -> int:
+    """Run a server until a signal stops it. `engines` maps names to "package.module:Class".
+
+    Returns the exit code: 0 after a drain, 1 if it could not start.
+    """
+    return await App(settings, engines).run()

@@ -1,0 +1,1 @@
+"""Samples to bytes. Pure: no I/O, no clock."""

@@ -1,0 +1,1 @@
+"""Adapters around model libraries. Only workers import an engine module."""

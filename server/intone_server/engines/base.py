@@ -1,0 +1,156 @@
+"""What a model library has to offer: the `Engine` protocol and the values that cross it."""
+
+import enum
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Samples = npt.NDArray[np.float32]
+
+
+class EngineError(Exception):
+    """An engine cannot do what the operator asked. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What the operator chose. `voices` are (name, file) pairs of recordings or voice states.
+
+    `state_directory` is where the first worker leaves the voice states that it computed from
+    recordings, so that the other workers and later replacements need not compute them again.
+    """
+
+    model: str = ""
+    quantize: bool = False
+    voices: tuple[tuple[str, str], ...] = ()
+    default_voice: str = ""
+    state_directory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the model draws. None means the engine's own default; units are in the proto."""
+
+    temperature: float | None = None
+    decode_steps: int | None = None
+    eos_threshold: float | None = None
+    noise_clamp: float | None = None
+    frames_after_eos: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineVoice:
+    """A voice that an engine offers.
+
+    `digest` is the SHA-256 (hexadecimal) of the voice state, empty while it is not `loaded` or
+    where the engine has no voice states. `operator` tells a voice given at start from a voice of
+    the model.
+    """
+
+    name: str
+    language: str
+    operator: bool = False
+    digest: str = ""
+    license: str = ""
+    loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What an engine is and can do, known once its model is loaded.
+
+    `features` are the `Sampling` fields that it honours, plus "seed" and "voice_cloning".
+    A segment of up to `max_segment_characters` code points is surely spoken well in one go.
+    """
+
+    engine: str
+    engine_version: str
+    model: str
+    languages: tuple[str, ...]
+    features: frozenset[str]
+    sample_rate_hertz: int
+    frame_samples: int
+    max_segment_characters: int
+    default_voice: str
+    voices: tuple[EngineVoice, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(slots=True)
+class Job:
+    """One generation, as the engine sees it.
+
+    `stop` may be set by any thread at any time; the engine looks at it at every step and then
+    ends the job as STOPPED.
+    """
+
+    generation_id: int
+    text: str
+    voice: str
+    sampling: Sampling
+    seed: int
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Ending(enum.Enum):
+    """How a job ended."""
+
+    COMPLETE = "complete"
+    NO_END = "no_end"  # the model reached its own length cap
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one step made for one job: float32 mono `samples` of shape (n,), its end, or both.
+
+    After an output with an `ending`, the engine holds nothing of the job any more: no thread of
+    the model runs for it.
+    """
+
+    generation_id: int
+    samples: Samples | None = None
+    ending: Ending | None = None
+    error: str = ""
+
+
+class Engine(Protocol):
+    """A model library behind a few methods, all called by one thread.
+
+    The worker calls `load` once, then `attach` once, then the rest. `load` may run in a process
+    that is forked later, so it starts no thread and runs no forward pass.
+    """
+
+    def load(self, options: EngineOptions) -> None:
+        """Check the options, then load the weights. Raises EngineError."""
+
+    def attach(self) -> EngineInfo:
+        """Prepare this process to run the model; load the operator's voices and the default.
+
+        Raises EngineError.
+        """
+
+    def fetch_voice(self, name: str) -> None:
+        """Bring the files of voice `name` onto this machine.
+
+        May wait for the network, so it is the one method that another thread calls. Raises
+        EngineError.
+        """
+
+    def load_voice(self, name: str) -> EngineVoice:
+        """Make voice `name`, one of `EngineInfo.voices`, ready to speak. Raises EngineError."""
+
+    def start(self, job: Job) -> None:
+        """Begin a job. The caller keeps to `capacity` jobs at a time."""
+
+    def step(self) -> Sequence[Output]:
+        """Advance all running jobs by one step (for most engines a frame of 80 ms)."""
+
+    @property
+    def capacity(self) -> int:
+        """How many jobs can run at the same time: the number of replicas."""

@@ -1,0 +1,110 @@
+"""The small English voice inside the `hibari-tts` package: offline, without torch.
+
+It makes a whole sentence in one call (about 130 times real time), so it stops within one call
+rather than one frame.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from intone_server.engines.base import (
+    Ending,
+    EngineError,
+    EngineInfo,
+    EngineOptions,
+    EngineVoice,
+    Job,
+    Output,
+    Samples,
+)
+
+if TYPE_CHECKING:
+    from hibari import Hibari
+
+# The voice inside the wheel. The package's other voices are downloads, which this engine is for
+# doing without.
+VOICE = EngineVoice(name="heart", language="en", license="Apache-2.0", loaded=True)
+# 80 ms at 24 kHz, the frame of pocket-tts, so that both engines are chunked alike.
+FRAME_SAMPLES = 1920
+# The library cuts what is over 400 phonemes at punctuation; a code point of English is at most
+# about one phoneme.
+MAX_SEGMENT_CHARACTERS = 300
+
+
+class BuiltinEngine:
+    """`Engine` over hibari-tts. Features: seed."""
+
+    capacity = 1
+
+    def __init__(self) -> None:
+        self._tts: Hibari | None = None
+        self._running: tuple[Job, Iterator[Samples]] | None = None
+
+    def load(self, options: EngineOptions) -> None:
+        """Check the options. The session of onnxruntime has to wait for `attach`: it may own
+        threads, which a fork would lose."""
+        if options.voices:
+            raise EngineError(
+                "--voice: the builtin engine cannot add voices; use --engine pocket for that"
+            )
+        if options.quantize:
+            raise EngineError("--quantize: the builtin engine has one size of model; leave it out")
+        if options.default_voice not in ("", VOICE.name):
+            raise EngineError(
+                f"--default-voice: the builtin engine has the voice {VOICE.name!r} alone, "
+                f"not {options.default_voice!r}"
+            )
+
+    def attach(self) -> EngineInfo:
+        try:
+            from hibari import Hibari
+        except ImportError as error:
+            raise EngineError(
+                f"--engine builtin: hibari-tts cannot be imported ({error}); "
+                "install it with: pip install 'intone[builtin]'"
+            ) from error
+        self._tts = Hibari(voice=VOICE.name)
+        return EngineInfo(
+            engine="builtin",
+            engine_version=version("hibari-tts"),
+            model=f"hibari-{VOICE.name}",
+            languages=("en",),
+            features=frozenset({"seed"}),
+            sample_rate_hertz=self._tts.sample_rate,
+            frame_samples=FRAME_SAMPLES,
+            max_segment_characters=MAX_SEGMENT_CHARACTERS,
+            default_voice=VOICE.name,
+            voices=(VOICE,),
+        )
+
+    def fetch_voice(self, name: str) -> None:
+        """Nothing to do: the voice is in the package."""
+
+    def load_voice(self, name: str) -> EngineVoice:
+        if name != VOICE.name:
+            raise EngineError(f"the builtin engine has no voice {name!r}")
+        return VOICE
+
+    def start(self, job: Job) -> None:
+        self._running = (job, self._speak(job))
+
+    def step(self) -> Sequence[Output]:
+        if self._running is None:
+            return ()
+        job, parts = self._running
+        samples = None if job.stop.is_set() else next(parts, None)
+        if samples is not None:
+            return (Output(job.generation_id, samples),)
+        self._running = None
+        ending = Ending.STOPPED if job.stop.is_set() else Ending.COMPLETE
+        return (Output(job.generation_id, ending=ending),)
+
+    def _speak(self, job: Job) -> Iterator[Samples]:
+        """One array of float32 samples per sentence of the segment."""
+        assert self._tts is not None
+        noise = np.random.default_rng(job.seed)
+        for phonemes in self._tts.phonemize(job.text):
+            yield self._tts.from_ids(self._tts.ids(phonemes), rng=noise)

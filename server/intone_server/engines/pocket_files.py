@@ -1,0 +1,139 @@
+"""Which files a pocket-tts model needs, and whether they can be had. Runs before torch is
+imported, so that a wrong path or a missing network is told in a second."""
+
+import importlib.util
+import os
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from intone_server.engines.base import EngineError
+
+log = structlog.stdlib.get_logger("intone.engine")
+
+# One short request tells whether the hub can be reached; the library itself would retry for 20 s.
+PROBE_SECONDS = 3.0
+
+# Keys of a model config that name files, as (section, key); a section of "" is the top level.
+_FILE_KEYS = (
+    ("flow_lm", "weights_path"),
+    ("mimi", "weights_path"),
+    ("", "weights_path"),
+)
+ADVICE = (
+    "Give the server access to the hub once, mount a filled cache and set HF_HOME to it, "
+    "or use --engine builtin, which needs no download."
+)
+
+
+def is_config_file(model: str) -> bool:
+    """Whether `--model` names a config YAML rather than a language."""
+    return model.endswith((".yaml", ".yml"))
+
+
+def check_files(model: str) -> None:
+    """See to it that loading `model` can work. Raises EngineError that says what to do.
+
+    Opens no socket if every file is on this machine. If the hub cannot be reached but the files
+    without voice cloning are cached, the rest of the process is put into offline mode.
+    """
+    config = _read_config(_config_path(model))
+    for section, key in _FILE_KEYS:
+        values = config.get(section) if section else config
+        reference = (values or {}).get(key)
+        fallback = config.get("weights_path_without_voice_cloning") if not section else None
+        if reference:
+            _check_reference(reference, fallback)
+    _check_reference(config["flow_lm"]["lookup_table"]["tokenizer_path"], None)
+
+
+def _config_path(model: str) -> Path:
+    if is_config_file(model):
+        path = Path(model)
+        if not path.is_file():
+            raise EngineError(f"--model: no file {model}")
+        return path
+    spec = importlib.util.find_spec("pocket_tts")
+    if spec is None or not spec.submodule_search_locations:
+        raise EngineError(
+            "--engine pocket: pocket-tts is not installed; install it with: "
+            "pip install 'intone[server]', or use --engine builtin"
+        )
+    configs = Path(spec.submodule_search_locations[0]) / "config"
+    languages = sorted(path.stem for path in configs.glob("*.yaml"))
+    if model not in languages:
+        raise EngineError(
+            f"--model: no model {model!r}; there are {', '.join(languages)}, "
+            "or a path to a config ending in .yaml"
+        )
+    return configs / f"{model}.yaml"
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    import yaml  # a dependency of pocket-tts, absent beside the builtin engine
+
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        config["flow_lm"]["lookup_table"]["tokenizer_path"]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise EngineError(f"--model: {path} cannot be read: {error}") from error
+    except (KeyError, TypeError) as error:
+        raise EngineError(
+            f"--model: {path} is not a pocket-tts config: "
+            "it has no flow_lm.lookup_table.tokenizer_path"
+        ) from error
+    return config  # type: ignore[no-any-return]
+
+
+def _check_reference(reference: str, fallback: object) -> None:
+    if reference.startswith("hf://"):
+        if _is_cached(reference):
+            return
+        fallback_cached = isinstance(fallback, str) and _is_cached(fallback)
+        if _hub_is_usable():
+            return
+        if fallback_cached:
+            _go_offline()
+            log.warning("model hub not reachable, using the cached model without voice cloning")
+            return
+        raise EngineError(
+            f"--model: {reference} is not in the cache and the hub cannot be reached. {ADVICE}"
+        )
+    if reference.startswith(("http://", "https://")):
+        return
+    if not Path(reference).is_file():
+        raise EngineError(f"--model: the config names {reference}, which is not a file")
+
+
+def _is_cached(reference: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    owner, repository, filename = reference.removeprefix("hf://").split("/", 2)
+    filename, _, revision = filename.partition("@")
+    found = try_to_load_from_cache(f"{owner}/{repository}", filename, revision=revision or None)
+    return isinstance(found, str)
+
+
+def _hub_is_usable() -> bool:
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    request = urllib.request.Request(constants.ENDPOINT, method="HEAD")  # noqa: S310 - the hub's own setting
+    try:
+        with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310
+            return True
+    except urllib.error.HTTPError:
+        return True  # it answered
+    except OSError:
+        return False
+
+
+def _go_offline() -> None:
+    from huggingface_hub import constants
+
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    constants.HF_HUB_OFFLINE = True

@@ -1,0 +1,111 @@
+"""What can go wrong, in the terms of the domain; `rpc.statuses` turns it into gRPC statuses.
+
+IntoneError
+├── InvalidRequest      the request is wrong, field by field
+├── ProtocolViolation   the messages of a stream came in a wrong order
+├── VoiceNotFound       no voice of that name
+├── FileTooLong         the answer would not fit one message
+├── Overloaded          no room now; try again after `retry_after`
+├── Unavailable         this server cannot now; try again after `retry_after`, or elsewhere
+├── TimedOut            it took too long
+├── SynthesisFailed     the model failed
+└── InternalError       a fault in this program
+"""
+
+import enum
+from dataclasses import dataclass
+
+
+class Reason(enum.StrEnum):
+    """Why, for programs: `google.rpc.ErrorInfo.reason` on the wire."""
+
+    BAD_CONFIG = "BAD_CONFIG"
+    BAD_MESSAGE = "BAD_MESSAGE"
+    TEXT_TOO_LONG = "TEXT_TOO_LONG"
+    UNSUPPORTED_OPTION = "UNSUPPORTED_OPTION"
+    UNSUPPORTED_FORMAT = "UNSUPPORTED_FORMAT"
+    CONFIG_NOT_FIRST = "CONFIG_NOT_FIRST"
+    VOICE_NOT_FOUND = "VOICE_NOT_FOUND"
+    FILE_TOO_LONG = "FILE_TOO_LONG"
+    QUEUE_FULL = "QUEUE_FULL"
+    STREAM_LIMIT = "STREAM_LIMIT"
+    SLOW_CLIENT = "SLOW_CLIENT"
+    STARTING = "STARTING"
+    DRAINING = "DRAINING"
+    NO_REPLICA = "NO_REPLICA"
+    REPLICA_LOST = "REPLICA_LOST"
+    VOICE_UNAVAILABLE = "VOICE_UNAVAILABLE"
+    QUEUE_WAIT_EXCEEDED = "QUEUE_WAIT_EXCEEDED"
+    SEGMENT_TIMEOUT = "SEGMENT_TIMEOUT"
+    FIRST_MESSAGE_TIMEOUT = "FIRST_MESSAGE_TIMEOUT"
+    SYNTHESIS_FAILED = "SYNTHESIS_FAILED"
+    INTERNAL = "INTERNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that is wrong with a request: the field's path in the proto, and what about it."""
+
+    field: str
+    description: str
+
+
+class IntoneError(Exception):
+    """Base of all. `message` is for people and may leave the server: no user text, no traceback.
+
+    `retry_after` is in seconds; None says that the same call would fail again.
+    """
+
+    def __init__(self, reason: Reason, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+
+
+class InvalidRequest(IntoneError):
+    """The request is wrong; `violations` holds every fault found, not only the first."""
+
+    def __init__(self, reason: Reason, violations: list[Violation]) -> None:
+        super().__init__(reason, "; ".join(f"{v.field}: {v.description}" for v in violations))
+        self.violations = tuple(violations)
+
+
+class ProtocolViolation(IntoneError):
+    """The messages of a stream came in a wrong order."""
+
+
+class VoiceNotFound(IntoneError):
+    """No voice of that name. The name is not repeated: it may be long, or somebody's path."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Reason.VOICE_NOT_FOUND, "no voice of this name; VoiceService.ListVoices lists them"
+        )
+
+
+class FileTooLong(IntoneError):
+    """The audio would not fit one message."""
+
+
+class Overloaded(IntoneError):
+    """No room now."""
+
+
+class Unavailable(IntoneError):
+    """This server cannot now; another one may."""
+
+
+class TimedOut(IntoneError):
+    """A limit on time was reached."""
+
+
+class SynthesisFailed(IntoneError):
+    """The model failed on this text. What it said is in the server's log."""
+
+
+class InternalError(IntoneError):
+    """A fault in this program. The log has it, under the request id."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.INTERNAL, "internal error; the server's log has this request id")

@@ -1,0 +1,1 @@
+"""The gRPC surface: servicers, protobuf to domain and back, status codes, health."""

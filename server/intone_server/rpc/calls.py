@@ -1,0 +1,141 @@
+"""What every call gets: a request id, checked requests, statuses for errors, one log line."""
+
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import grpc.aio
+import structlog
+
+from intone_server.errors import InternalError, IntoneError, InvalidRequest, Reason, Violation
+from intone_server.rpc.statuses import code_of, message_of, trailers_of
+
+log = structlog.stdlib.get_logger("intone.rpc")
+
+REQUEST_ID = "x-request-id"
+# What other systems use as ids; anything else is replaced, so that it cannot spoil a log line.
+_GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_MALFORMED = object()
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+@dataclass(slots=True)
+class Call:
+    """The call that this task serves. What is put into `fields` appears in its log line."""
+
+    method: str
+    request_id: str
+    started_at: float = field(default_factory=time.monotonic)
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+_current: ContextVar[Call] = ContextVar("call")
+
+
+def current_call() -> Call:
+    """The call that is being served here."""
+    return _current.get()
+
+
+class CallInterceptor(grpc.aio.ServerInterceptor):
+    """Wraps every method of our services."""
+
+    # grpc's handlers are untyped tuples: what they hold depends on the kind of method.
+    async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
+        handler = await continuation(handler_call_details)
+        method: str = handler_call_details.method
+        if handler is None or not method.startswith("/intone."):
+            return handler
+        asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
+        request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
+        return _wrap(handler, Call(method.rpartition("/")[2], str(request_id)))
+
+
+def _wrap(handler: Any, call: Call) -> Any:
+    checked: Callable[[Any], Any] = _checked
+    if handler.stream_stream:
+        make, inner, checked = (
+            grpc.stream_stream_rpc_method_handler,
+            handler.stream_stream,
+            _checked_stream,
+        )
+    elif handler.unary_stream:
+        make, inner = grpc.unary_stream_rpc_method_handler, handler.unary_stream
+    else:
+        make, inner = grpc.unary_unary_rpc_method_handler, handler.unary_unary
+
+    async def serve(request: Any, context: Context) -> Any:
+        _current.set(call)
+        context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
+        try:
+            response = await inner(checked(request), context)
+        except IntoneError as error:
+            _log(call, code_of(error).name, reason=error.reason)
+            await _abort(context, call, error)
+        except BaseException as error:
+            # A client that has left shows itself as one of several exceptions, some of them
+            # private to grpc: the state of the call tells, not the type.
+            if context.done() or not isinstance(error, Exception):
+                _log(call, "CANCELLED")
+                raise
+            log.exception("call failed", rpc=call.method, request_id=call.request_id)
+            await _abort(context, call, InternalError())
+        else:
+            _log(call, "OK")
+            return response
+
+    return make(
+        serve,
+        request_deserializer=_tolerant(handler.request_deserializer),
+        response_serializer=handler.response_serializer,
+    )
+
+
+def _tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
+    """grpc answers a message that does not parse with UNKNOWN and names of Python classes."""
+    assert deserialize is not None
+
+    def parse(data: bytes) -> Any:
+        try:
+            return deserialize(data)
+        except Exception:  # noqa: BLE001 - protobuf implementations differ in what they raise
+            return _MALFORMED
+
+    return parse
+
+
+def _checked(request: Any) -> Any:
+    if request is _MALFORMED:
+        raise InvalidRequest(
+            Reason.BAD_MESSAGE,
+            [Violation("", "not a valid message of this method (text must be UTF-8)")],
+        )
+    return request
+
+
+async def _checked_stream(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        yield _checked(request)
+
+
+async def _abort(context: Context, call: Call, error: IntoneError) -> None:
+    trailers = ((REQUEST_ID, call.request_id), *trailers_of(error))
+    await context.abort(code_of(error), message_of(error), trailers)
+
+
+def _log(call: Call, code: str, **fields: Any) -> None:
+    log.info(
+        "call ended",
+        rpc=call.method,
+        request_id=call.request_id,
+        code=code,
+        seconds=round(time.monotonic() - call.started_at, 3),
+        **fields,
+        **call.fields,
+    )

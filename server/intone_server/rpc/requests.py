@@ -1,0 +1,230 @@
+"""From requests to valid domain values. Nobody behind this module checks again."""
+
+from google.protobuf import duration_pb2
+
+from intone.v1 import tts_pb2
+from intone_server.audio.encoding import Encoding
+from intone_server.engines.base import EngineInfo, Sampling
+from intone_server.errors import InvalidRequest, Reason, Violation
+from intone_server.synthesis.segmenter import SegmentationMode
+from intone_server.synthesis.speech import SpeechConfig, draw_seed
+
+ENCODINGS = {
+    tts_pb2.AUDIO_ENCODING_PCM_S16LE: Encoding.PCM_S16LE,
+    tts_pb2.AUDIO_ENCODING_PCM_F32LE: Encoding.PCM_F32LE,
+    tts_pb2.AUDIO_ENCODING_WAV: Encoding.WAV,
+}
+MODES = {
+    tts_pb2.SEGMENTATION_MODE_UNSPECIFIED: SegmentationMode.SENTENCE,
+    tts_pb2.SEGMENTATION_MODE_SENTENCE: SegmentationMode.SENTENCE,
+    tts_pb2.SEGMENTATION_MODE_CLAUSE: SegmentationMode.CLAUSE,
+    tts_pb2.SEGMENTATION_MODE_MANUAL: SegmentationMode.MANUAL,
+}
+# Allowed values, as the proto states them.
+SAMPLING_RANGES = {
+    "temperature": (0.0, 2.0),
+    "decode_steps": (1, 64),
+    "eos_threshold": (-100.0, 100.0),
+    "noise_clamp": (1e-6, 10.0),
+    "frames_after_eos": (0, 100),
+}
+MIN_SEGMENT_CHARACTERS = 20
+MIN_FIRST_SEGMENT_CHARACTERS = 10
+MAX_ID_CHARACTERS = 128
+TEXT_DELAY_SECONDS = (0.05, 60.0)
+QUEUE_WAIT_SECONDS = (0.001, 3600.0)
+PAUSE_SECONDS = (1e-9, 60.0)
+WATCH_SECONDS = (0.1, 3600.0)
+
+
+class Faults:
+    """Collects what is wrong with a request, so that the caller hears of everything at once."""
+
+    def __init__(self) -> None:
+        self._violations: list[Violation] = []
+        self._reason: Reason | None = None
+
+    def add(self, field: str, description: str, reason: Reason = Reason.BAD_CONFIG) -> None:
+        """Note a fault. The first one gives the reason of the whole."""
+        self._violations.append(Violation(field, description))
+        self._reason = self._reason or reason
+
+    def check(self) -> None:
+        """Raises InvalidRequest if there is any."""
+        if self._reason is not None:
+            raise InvalidRequest(self._reason, self._violations)
+
+    def within(self, field: str, value: float, low: float, high: float) -> bool:
+        """Note a number outside its range. NaN is outside every range."""
+        if low <= value <= high:
+            return True
+        self.add(field, f"is {value:g}, allowed is {low:g} to {high:g}")
+        return False
+
+    def seconds(
+        self, field: str, duration: duration_pb2.Duration, allowed: tuple[float, float]
+    ) -> float:
+        """A duration in seconds, noted if it is malformed or outside its range."""
+        value = duration.seconds + duration.nanos / 1e9
+        self.within(field, value, *allowed)
+        return value
+
+
+class ConfigReader:
+    """Turns `SpeechConfig` messages into domain values for one engine."""
+
+    def __init__(self, info: EngineInfo, *, max_text_delay: float) -> None:
+        self._info = info
+        self._max_text_delay = max_text_delay
+
+    def read(
+        self, config: tts_pb2.SpeechConfig, default: Encoding, allowed: tuple[Encoding, ...]
+    ) -> SpeechConfig:
+        """The settings of a stream, with every default resolved.
+
+        Raises InvalidRequest with every fault. Whether the voice exists is the catalogue's to say.
+        """
+        faults = Faults()
+        if config.language and config.language not in self._info.languages:
+            spoken = ", ".join(self._info.languages) or "unknown"
+            faults.add(
+                "config.language",
+                f"the model's language is {spoken}",
+                Reason.UNSUPPORTED_OPTION,
+            )
+        encoding = self._encoding(config.format, default, allowed, faults)
+        sampling = self._sampling(config.sampling, faults)
+        longest, first = self._segment_lengths(config.segmentation, faults)
+        mode = MODES.get(config.segmentation.mode)
+        if mode is None:
+            faults.add("config.segmentation.mode", f"has no value {config.segmentation.mode}")
+        delay = self._max_text_delay
+        if config.segmentation.HasField("max_text_delay"):
+            delay = faults.seconds(
+                "config.segmentation.max_text_delay",
+                config.segmentation.max_text_delay,
+                TEXT_DELAY_SECONDS,
+            )
+        wait = None
+        if config.scheduling.HasField("max_queue_wait"):
+            wait = faults.seconds(
+                "config.scheduling.max_queue_wait",
+                config.scheduling.max_queue_wait,
+                QUEUE_WAIT_SECONDS,
+            )
+        faults.check()
+        assert mode is not None
+        return SpeechConfig(
+            voice=config.voice or self._info.default_voice,
+            language=config.language or next(iter(self._info.languages), ""),
+            encoding=encoding,
+            sample_rate_hertz=self._info.sample_rate_hertz,
+            sampling=sampling,
+            seed=config.sampling.seed if config.sampling.HasField("seed") else draw_seed(),
+            mode=mode,
+            max_characters=longest,
+            first_max_characters=first,
+            max_text_delay=delay,
+            max_queue_wait=wait,
+            segment_events=config.segment_events,
+            queue_events=config.queue_events,
+        )
+
+    def _encoding(
+        self,
+        audio: tts_pb2.AudioFormat,
+        default: Encoding,
+        allowed: tuple[Encoding, ...],
+        faults: Faults,
+    ) -> Encoding:
+        encoding = ENCODINGS.get(audio.encoding)
+        if audio.encoding == tts_pb2.AUDIO_ENCODING_UNSPECIFIED:
+            encoding = default
+        names = ", ".join(e.name for e in allowed)
+        if encoding not in allowed:
+            asked = encoding.name if encoding else str(audio.encoding)
+            faults.add(
+                "config.format.encoding",
+                f"is {asked}, allowed here: {names}",
+                Reason.UNSUPPORTED_FORMAT,
+            )
+        if audio.sample_rate_hertz not in (0, self._info.sample_rate_hertz):
+            faults.add(
+                "config.format.sample_rate_hertz",
+                f"is {audio.sample_rate_hertz}, allowed: {self._info.sample_rate_hertz}",
+                Reason.UNSUPPORTED_FORMAT,
+            )
+        return encoding or default
+
+    def _sampling(self, sampling: tts_pb2.Sampling, faults: Faults) -> Sampling:
+        values: dict[str, float] = {}
+        for name in (*SAMPLING_RANGES, "seed"):
+            if not sampling.HasField(name):
+                continue
+            field = f"config.sampling.{name}"
+            if name not in self._info.features:
+                faults.add(
+                    field,
+                    f"the {self._info.engine} engine cannot honour it",
+                    Reason.UNSUPPORTED_OPTION,
+                )
+            elif name in SAMPLING_RANGES:
+                value = getattr(sampling, name)
+                faults.within(field, value, *SAMPLING_RANGES[name])
+                values[name] = value
+        return Sampling(**values)  # type: ignore[arg-type]
+
+    def _segment_lengths(
+        self, segmentation: tts_pb2.Segmentation, faults: Faults
+    ) -> tuple[int, int]:
+        most = self._info.max_segment_characters
+        longest = segmentation.max_characters or most
+        faults.within("config.segmentation.max_characters", longest, MIN_SEGMENT_CHARACTERS, most)
+        first = segmentation.first_max_characters or longest
+        faults.within(
+            "config.segmentation.first_max_characters",
+            first,
+            MIN_FIRST_SEGMENT_CHARACTERS,
+            longest,
+        )
+        return longest, first
+
+
+def read_text(text: str, limit: int) -> str:
+    """The whole text of a unary call. Raises InvalidRequest."""
+    faults = Faults()
+    if not text.strip():
+        faults.add("text", "has nothing to speak: it is empty or blank")
+    elif len(text) > limit:
+        faults.add(
+            "text", f"text has {len(text):,} characters, limit {limit:,}", Reason.TEXT_TOO_LONG
+        )
+    faults.check()
+    return text
+
+
+def read_piece(text: str, limit: int) -> str:
+    """One text piece of a stream. Raises InvalidRequest."""
+    if len(text) > limit:
+        raise InvalidRequest(
+            Reason.TEXT_TOO_LONG,
+            [Violation("text", f"text piece has {len(text):,} characters, limit {limit:,}")],
+        )
+    return text
+
+
+def read_id(field: str, value: str) -> str:
+    """The id of a Flush or Clear. Raises InvalidRequest."""
+    if len(value) > MAX_ID_CHARACTERS:
+        faults = Faults()
+        faults.add(field, f"has {len(value):,} characters, limit {MAX_ID_CHARACTERS}")
+        faults.check()
+    return value
+
+
+def read_pause(pause: tts_pb2.Pause) -> float:
+    """The seconds of a Pause. Raises InvalidRequest."""
+    faults = Faults()
+    seconds = faults.seconds("pause.duration", pause.duration, PAUSE_SECONDS)
+    faults.check()
+    return seconds

@@ -1,0 +1,208 @@
+"""From domain values to response messages."""
+
+import enum
+import time
+from typing import Any
+
+from google.protobuf import duration_pb2, timestamp_pb2
+
+from intone.v1 import tts_pb2, voices_pb2
+from intone_server.audio.encoding import Encoding
+from intone_server.engines.base import EngineInfo, EngineVoice
+from intone_server.errors import IntoneError
+from intone_server.rpc.requests import ENCODINGS
+from intone_server.rpc.statuses import code_of, message_of
+from intone_server.synthesis import events
+from intone_server.synthesis.segmenter import CommitReason, Segment, SegmentationMode
+from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
+
+ENCODING_VALUES = {domain: value for value, domain in ENCODINGS.items()}
+MODE_VALUES = {
+    SegmentationMode.SENTENCE: tts_pb2.SEGMENTATION_MODE_SENTENCE,
+    SegmentationMode.CLAUSE: tts_pb2.SEGMENTATION_MODE_CLAUSE,
+    SegmentationMode.MANUAL: tts_pb2.SEGMENTATION_MODE_MANUAL,
+}
+
+
+def duration(seconds: float) -> duration_pb2.Duration:
+    """Seconds as a Duration, to the nanosecond."""
+    message = duration_pb2.Duration()
+    message.FromNanoseconds(round(seconds * 1e9))
+    return message
+
+
+def audio_format(encoding: Encoding, sample_rate_hertz: int) -> tts_pb2.AudioFormat:
+    return tts_pb2.AudioFormat(
+        encoding=ENCODING_VALUES[encoding], sample_rate_hertz=sample_rate_hertz
+    )
+
+
+def effective_config(config: SpeechConfig, info: EngineInfo) -> tts_pb2.SpeechConfig:
+    """The settings of a stream with the engine's defaults filled in."""
+    sampling = tts_pb2.Sampling(seed=config.seed)
+    for name in ("temperature", "decode_steps", "eos_threshold", "noise_clamp", "frames_after_eos"):
+        value = getattr(config.sampling, name)
+        value = getattr(info.sampling, name) if value is None else value
+        if value is not None:
+            setattr(sampling, name, value)
+    scheduling = tts_pb2.Scheduling()
+    if config.max_queue_wait is not None:
+        scheduling.max_queue_wait.CopyFrom(duration(config.max_queue_wait))
+    return tts_pb2.SpeechConfig(
+        voice=config.voice,
+        language=config.language,
+        format=audio_format(config.encoding, config.sample_rate_hertz),
+        sampling=sampling,
+        segmentation=tts_pb2.Segmentation(
+            mode=MODE_VALUES[config.mode],
+            max_characters=config.max_characters,
+            first_max_characters=config.first_max_characters,
+            max_text_delay=duration(config.max_text_delay),
+        ),
+        scheduling=scheduling,
+        segment_events=config.segment_events,
+        queue_events=config.queue_events,
+    )
+
+
+def stats(totals: events.Stats) -> tts_pb2.Stats:
+    message = tts_pb2.Stats(
+        characters=totals.characters,
+        segments=totals.segments,
+        failed_segments=totals.failed_segments,
+        audio_seconds=totals.audio_seconds,
+        queue_wait=duration(totals.queue_wait_seconds),
+        synthesis_time=duration(totals.synthesis_seconds),
+        speed=totals.speed,
+        underruns=totals.underruns,
+        clipped_samples=totals.clipped_samples,
+    )
+    if totals.first_audio_seconds is not None:
+        message.time_to_first_audio.CopyFrom(duration(totals.first_audio_seconds))
+    return message
+
+
+def segment_error(error: IntoneError) -> tts_pb2.SegmentError:
+    return tts_pb2.SegmentError(
+        code=code_of(error).value[0], reason=error.reason, message=message_of(error)
+    )
+
+
+def segment_finished(event: events.SegmentFinished) -> tts_pb2.SegmentFinished:
+    return tts_pb2.SegmentFinished(
+        segment=event.segment,
+        outcome=_value("SEGMENT_OUTCOME", event.outcome),
+        sample_count=event.sample_count,
+        synthesis_time=duration(event.synthesis_time),
+        error=segment_error(event.error) if event.error else None,
+    )
+
+
+def commit_reason(reason: CommitReason) -> tts_pb2.CommitReason:
+    value: tts_pb2.CommitReason = _value("COMMIT_REASON", reason)
+    return value
+
+
+def plan(segments: list[Segment], estimated_wait: float) -> tts_pb2.PlanTextResponse:
+    """The segments of a text with their estimates; `estimated_wait` in seconds."""
+    seconds = [estimated_seconds(s.spoken_text) if s.speakable else 0.0 for s in segments]
+    return tts_pb2.PlanTextResponse(
+        segments=[
+            tts_pb2.PlannedSegment(
+                span=tts_pb2.TextSpan(start=segment.start, end=segment.end),
+                text=segment.text,
+                spoken_text=segment.spoken_text if segment.speakable else "",
+                reason=commit_reason(segment.reason),
+                estimated_audio=duration(estimate),
+            )
+            for segment, estimate in zip(segments, seconds, strict=True)
+        ],
+        estimated_audio=duration(sum(seconds)),
+        estimated_wait=duration(estimated_wait),
+    )
+
+
+def voice(engine_voice: EngineVoice, default: str) -> voices_pb2.Voice:
+    return voices_pb2.Voice(
+        name=engine_voice.name,
+        language=engine_voice.language,
+        origin=(
+            voices_pb2.VOICE_ORIGIN_OPERATOR
+            if engine_voice.operator
+            else voices_pb2.VOICE_ORIGIN_BUILT_IN
+        ),
+        digest=engine_voice.digest,
+        license=engine_voice.license,
+        loaded=engine_voice.loaded,
+        default=engine_voice.name == default,
+    )
+
+
+def speech_event(sequence: int, epoch: int, event: events.Event) -> tts_pb2.SpeechEvent:
+    """One event of a session, numbered."""
+    message = tts_pb2.SpeechEvent(sequence=sequence, epoch=epoch)
+    match event:
+        case events.AudioChunk():
+            message.audio.data = event.data
+            message.audio.segment = event.segment
+            message.audio.sample_offset = event.sample_offset
+            message.audio.sample_count = event.sample_count
+        case events.Queued():
+            message.queued.segment = event.segment
+            message.queued.position = event.position
+            message.queued.estimated_wait.CopyFrom(duration(event.estimated_wait))
+        case events.SegmentStarted():
+            message.segment_started.CopyFrom(_segment_started(event))
+        case events.SegmentFinished():
+            message.segment_finished.CopyFrom(segment_finished(event))
+        case events.Flushed():
+            message.flushed.CopyFrom(
+                tts_pb2.Flushed(
+                    id=event.id, sample_offset=event.sample_offset, cleared=event.cleared
+                )
+            )
+        case events.Cleared():
+            message.cleared.CopyFrom(
+                tts_pb2.Cleared(
+                    id=event.id,
+                    epoch=event.epoch,
+                    dropped_segments=event.dropped_segments,
+                    discarded_samples=event.discarded_samples,
+                    text_spoken=event.text_spoken,
+                    text_unspoken=event.text_unspoken,
+                    text_split_estimated=event.text_split_estimated,
+                )
+            )
+        case events.Notice():
+            at = timestamp_pb2.Timestamp()
+            at.FromMilliseconds(round((time.time() + event.effective_in) * 1000))
+            message.notice.CopyFrom(
+                tts_pb2.Notice(
+                    kind=_value("NOTICE_KIND", event.kind),
+                    message=event.message,
+                    effective_at=at,
+                )
+            )
+        case events.Finished():
+            message.finished.reason = _value("FINISH_REASON", event.reason)
+            message.finished.stats.CopyFrom(stats(event.stats))
+    return message
+
+
+def _segment_started(event: events.SegmentStarted) -> tts_pb2.SegmentStarted:
+    return tts_pb2.SegmentStarted(
+        segment=event.segment,
+        kind=_value("SEGMENT_KIND", event.kind),
+        span=tts_pb2.TextSpan(start=event.start, end=event.end),
+        text=event.text,
+        voice=event.voice,
+        sample_offset=event.sample_offset,
+        seed=event.seed,
+        reason=commit_reason(event.reason),
+        queue_wait=duration(event.queue_wait),
+    )
+
+
+def _value(prefix: str, member: enum.Enum) -> Any:
+    """The proto's enum value of the same name; a test checks that there is one for each member."""
+    return getattr(tts_pb2, f"{prefix}_{member.name}")

@@ -1,0 +1,71 @@
+"""What the servicers need once the model is loaded."""
+
+from dataclasses import dataclass
+
+from intone.v1 import tts_pb2
+from intone_server.engines.base import EngineInfo
+from intone_server.rpc.requests import ConfigReader
+from intone_server.rpc.responses import duration
+from intone_server.scheduling.admission import Admission
+from intone_server.scheduling.scheduler import Scheduler
+from intone_server.synthesis.deadlines import SessionLimits
+from intone_server.voices.catalogue import Catalogue
+
+# A file answer has to fit a stock 4 MiB client limit with its other fields.
+MAX_FILE_BYTES = 3_900_000
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Bounds of requests: code points, and seconds for the first message of a stream."""
+
+    max_text_characters: int
+    max_piece_characters: int
+    first_message_timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Everything about the loaded model that calls need."""
+
+    info: EngineInfo
+    config_reader: ConfigReader
+    catalogue: Catalogue
+
+
+class Service:
+    """State that all servicers share. `runtime` is None until the model is loaded."""
+
+    def __init__(
+        self,
+        *,
+        scheduler: Scheduler,
+        admission: Admission,
+        session_limits: SessionLimits,
+        request_limits: RequestLimits,
+    ) -> None:
+        self.scheduler = scheduler
+        self.admission = admission
+        self.session_limits = session_limits
+        self.request_limits = request_limits
+        self.runtime: Runtime | None = None
+
+    def loaded(self) -> Runtime:
+        """The runtime. Raises Unavailable while the model is loading."""
+        if self.runtime is None:
+            self.admission.check_available()
+        assert self.runtime is not None
+        return self.runtime
+
+    def limits(self) -> tts_pb2.Limits:
+        """What the server accepts, for clients."""
+        info = self.loaded().info
+        return tts_pb2.Limits(
+            max_text_characters=self.request_limits.max_text_characters,
+            max_buffered_characters=self.session_limits.max_buffered_characters,
+            max_segment_characters=info.max_segment_characters,
+            max_file_seconds=MAX_FILE_BYTES // (2 * info.sample_rate_hertz),
+            idle_timeout=duration(self.session_limits.idle_timeout),
+            session_limit=duration(self.session_limits.session_limit),
+            max_piece_characters=self.request_limits.max_piece_characters,
+        )

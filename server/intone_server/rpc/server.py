@@ -1,0 +1,94 @@
+"""The gRPC server: services, health, reflection, and options with their reasons."""
+
+from typing import Any
+
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from intone.v1 import (
+    status_pb2,
+    status_pb2_grpc,
+    tts_pb2,
+    tts_pb2_grpc,
+    voices_pb2,
+    voices_pb2_grpc,
+)
+from intone_server.rpc.calls import CallInterceptor
+from intone_server.rpc.runtime import Service
+from intone_server.rpc.status import StatusServicer
+from intone_server.rpc.tts import TextToSpeechServicer
+from intone_server.rpc.voices import VoiceServicer
+
+SERVICES = tuple(
+    module.DESCRIPTOR.services_by_name[name].full_name
+    for module, name in (
+        (tts_pb2, "TextToSpeechService"),
+        (voices_pb2, "VoiceService"),
+        (status_pb2, "StatusService"),
+    )
+)
+# Names for probes, beside the services'. "" is what balancers and tools ask for by default.
+LIVENESS, STARTUP, READINESS = "liveness", "startup", "readiness"
+READY_NAMES = (READINESS, "", *SERVICES)
+
+# Longest request: text within its limits, in UTF-8, with room to spare.
+MAX_REQUEST_BYTES = 1024 * 1024
+
+OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
+    # Ping silent clients, so that one which vanished is noticed within 80 s.
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # Let clients ping every 20 s, also between calls; the default answers with too_many_pings.
+    ("grpc.http2.min_ping_interval_without_data_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    # Bound the text that a client can push to a stream that does not read it.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 16_384),
+    # Two servers must not share one address unnoticed.
+    ("grpc.so_reuseport", 0),
+]
+
+
+class RpcServer:
+    """The gRPC server around the servicers. Ready to be started; not serving yet."""
+
+    def __init__(self, service: Service) -> None:
+        self.tts = TextToSpeechServicer(service)
+        self.status = StatusServicer(service)
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(interceptors=[CallInterceptor()], options=OPTIONS)
+        tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
+        voices_pb2_grpc.add_VoiceServiceServicer_to_server(VoiceServicer(service), self._server)
+        status_pb2_grpc.add_StatusServiceServicer_to_server(self.status, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+        )
+
+    async def start(self, address: str) -> str:
+        """Bind and serve; returns the address with its real port. Raises RuntimeError or OSError
+        if it cannot be bound."""
+        await self.set_health(serving=True, names=(LIVENESS,))
+        await self.set_health(serving=False, names=(STARTUP, *READY_NAMES))
+        port = self._server.add_insecure_port(address)
+        await self._server.start()
+        if address.startswith("unix:"):
+            return address
+        return f"{address.rpartition(':')[0]}:{port}"
+
+    async def set_health(self, *, serving: bool, names: tuple[str, ...]) -> None:
+        """Set the status of health names. Not `enter_graceful_shutdown`, which would flip liveness
+        too and get a draining pod killed."""
+        status = (
+            health_pb2.HealthCheckResponse.SERVING
+            if serving
+            else health_pb2.HealthCheckResponse.NOT_SERVING
+        )
+        for name in names:
+            await self._health.set(name, status)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Refuse new calls, give open ones the grace, then cancel them."""
+        await self._server.stop(grace_seconds)

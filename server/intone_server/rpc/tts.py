@@ -1,0 +1,298 @@
+"""TextToSpeechService."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+from intone.v1 import tts_pb2, tts_pb2_grpc
+from intone_server import __version__
+from intone_server.audio.encoding import (
+    BYTES_PER_SAMPLE,
+    WAV_HEADER_BYTES,
+    Encoding,
+    wav_file,
+)
+from intone_server.errors import (
+    FileTooLong,
+    InternalError,
+    IntoneError,
+    InvalidRequest,
+    Overloaded,
+    ProtocolViolation,
+    Reason,
+    TimedOut,
+    Violation,
+)
+from intone_server.rpc import requests, responses
+from intone_server.rpc.calls import Context, current_call, log
+from intone_server.rpc.runtime import MAX_FILE_BYTES, Service
+from intone_server.scheduling.admission import Permit
+from intone_server.synthesis import events
+from intone_server.synthesis.segmenter import plan
+from intone_server.synthesis.session import Session
+from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
+
+STREAMED = (Encoding.PCM_S16LE, Encoding.PCM_F32LE)
+FILES = (Encoding.WAV, Encoding.PCM_S16LE, Encoding.PCM_F32LE)
+# Nobody speaks so much faster than estimated; a text that is this much over is refused unspoken.
+SURELY_TOO_LONG = 2.0
+
+
+class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
+    """Streams of speech. `drain` and `end_all` are for shutdown."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._sessions: set[Session] = set()
+        self._waiting: set[asyncio.Timeout] = set()  # for their first message
+
+    def drain(self) -> None:
+        """Let open streams finish what they have, and begin nothing new."""
+        for waiting in self._waiting:
+            waiting.reschedule(asyncio.get_running_loop().time())
+        for session in list(self._sessions):
+            session.drain()
+
+    def end_all(self, error: IntoneError) -> None:
+        """End every stream now."""
+        for session in list(self._sessions):
+            session.fail(error)
+
+    # Coroutines that write, not generators: a generator would not hear of a lost client while it
+    # waits for the model. The stubs know generators only.
+    async def Synthesize(  # type: ignore[override]
+        self, request_iterator: AsyncIterator[tts_pb2.SynthesizeRequest], context: Context
+    ) -> None:
+        self._service.loaded()
+        first = await self._first_message(request_iterator)
+        message = first.config if first and first.WhichOneof("input") == "config" else None
+        config = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
+        with (
+            self._service.admission.admit(stream=True) as permit,
+            self._open(config, permit) as session,
+        ):
+            reading = asyncio.create_task(
+                self._feed(session, None if message else first, request_iterator)
+            )
+            try:
+                await self._send(session, context, tts_pb2.SynthesizeResponse)
+            finally:
+                reading.cancel()
+                await asyncio.wait([reading])
+
+    async def SynthesizeText(  # type: ignore[override]
+        self, request: tts_pb2.SynthesizeTextRequest, context: Context
+    ) -> None:
+        self._service.loaded()
+        text = requests.read_text(request.text, self._service.request_limits.max_text_characters)
+        config = await self._read_config(request.config, STREAMED)
+        with (
+            self._service.admission.admit(stream=False) as permit,
+            self._open(config, permit) as session,
+        ):
+            session.push_text(text)
+            session.end_input()
+            await self._send(session, context, tts_pb2.SynthesizeTextResponse)
+
+    async def SynthesizeFile(
+        self, request: tts_pb2.SynthesizeFileRequest, context: Context
+    ) -> tts_pb2.SynthesizeFileResponse:
+        info = self._service.loaded().info
+        text = requests.read_text(request.text, self._service.request_limits.max_text_characters)
+        config = await self._read_config(request.config, FILES, default=Encoding.WAV)
+        limit = MAX_FILE_BYTES - WAV_HEADER_BYTES
+        most_seconds = limit / BYTES_PER_SAMPLE[config.encoding] / info.sample_rate_hertz
+        if estimated_seconds(text) > SURELY_TOO_LONG * most_seconds:
+            raise _file_too_long(most_seconds)
+        audio = bytearray()
+        finished: list[events.SegmentFinished] = []
+        with (
+            self._service.admission.admit(stream=False) as permit,
+            self._open(replace(config, segment_events=True), permit) as session,
+        ):
+            session.push_text(text)
+            session.end_input()
+            while not isinstance(event := await session.next_event(), events.Finished):
+                if isinstance(event, events.AudioChunk):
+                    audio += event.data
+                    if len(audio) > limit:
+                        raise _file_too_long(most_seconds)
+                elif isinstance(event, events.SegmentFinished):
+                    if event.error is not None:
+                        raise event.error  # a file with a hole in it would look whole
+                    finished.append(event)
+            if not audio:
+                raise InvalidRequest(
+                    Reason.BAD_CONFIG, [Violation("text", "has nothing that can be spoken")]
+                )
+        data = bytes(audio)
+        if config.encoding is Encoding.WAV:
+            data = wav_file(data, config.sample_rate_hertz)
+        return tts_pb2.SynthesizeFileResponse(
+            audio=data,
+            format=responses.audio_format(config.encoding, config.sample_rate_hertz),
+            segments=map(responses.segment_finished, finished),
+            stats=responses.stats(session.stats),
+        )
+
+    async def PlanText(
+        self, request: tts_pb2.PlanTextRequest, context: Context
+    ) -> tts_pb2.PlanTextResponse:
+        self._service.loaded()
+        text = requests.read_text(request.text, self._service.request_limits.max_text_characters)
+        config = await self._read_config(request.config, FILES)
+        segments = plan(
+            text,
+            language=config.language,
+            mode=config.mode,
+            max_characters=config.max_characters,
+            first_max_characters=config.first_max_characters,
+        )
+        wait = self._service.scheduler.load().estimated_wait_seconds
+        return responses.plan(segments, wait)
+
+    async def _read_config(
+        self,
+        config: tts_pb2.SpeechConfig,
+        allowed: tuple[Encoding, ...],
+        default: Encoding = Encoding.PCM_S16LE,
+    ) -> SpeechConfig:
+        """A valid config, whose voice is ready to speak."""
+        runtime = self._service.loaded()
+        read = runtime.config_reader.read(config, default, allowed)
+        await runtime.catalogue.make_ready(read.voice)
+        return read
+
+    @contextmanager
+    def _open(self, config: SpeechConfig, permit: Permit) -> Iterator[Session]:
+        """A session that takes part in shutdown and leaves its totals in the log line."""
+        with Session(
+            config,
+            limits=self._service.session_limits,
+            scheduler=self._service.scheduler,
+            permit=permit,
+        ) as session:
+            self._sessions.add(session)
+            try:
+                yield session
+            finally:
+                self._sessions.discard(session)
+                totals = {k: v for k, v in asdict(session.stats).items() if v is not None}
+                current_call().fields |= {
+                    k: round(v, 3) if isinstance(v, float) else v for k, v in totals.items()
+                }
+
+    async def _first_message(
+        self, messages: AsyncIterator[tts_pb2.SynthesizeRequest]
+    ) -> tts_pb2.SynthesizeRequest | None:
+        """The first message of a stream; None if it was half-closed without any."""
+        limit = self._service.admission.stream_limit
+        if len(self._waiting) >= limit:
+            raise Overloaded(
+                Reason.STREAM_LIMIT,
+                f"{len(self._waiting)} streams have not sent their first message, limit {limit}",
+                retry_after=self._service.scheduler.retry_after(),
+            )
+        seconds = self._service.request_limits.first_message_timeout
+        waiting = asyncio.timeout(seconds)
+        self._waiting.add(waiting)
+        try:
+            async with waiting:
+                return await anext(messages, None)
+        except TimeoutError:
+            self._service.admission.check_available()  # a drain ends the wait too
+            raise TimedOut(
+                Reason.FIRST_MESSAGE_TIMEOUT, f"no message came within {seconds:g} s"
+            ) from None
+        finally:
+            self._waiting.discard(waiting)
+
+    async def _feed(
+        self,
+        session: Session,
+        first: tts_pb2.SynthesizeRequest | None,
+        messages: AsyncIterator[tts_pb2.SynthesizeRequest],
+    ) -> None:
+        """Hand the client's messages to the session until half-close."""
+        try:
+            if first is not None:
+                self._take(session, first)
+            async for message in messages:
+                self._take(session, message)
+                await session.wait_for_room()
+        except IntoneError as error:
+            session.fail(error)
+        except Exception:
+            log.exception("stream failed", request_id=current_call().request_id)
+            session.fail(InternalError())
+        else:
+            session.end_input()
+
+    def _take(self, session: Session, message: tts_pb2.SynthesizeRequest) -> None:
+        match message.WhichOneof("input"):
+            case "text":
+                limit = self._service.request_limits.max_piece_characters
+                session.push_text(requests.read_piece(message.text, limit))
+            case "flush":
+                session.flush(requests.read_id("flush.id", message.flush.id))
+            case "clear":
+                clear = message.clear
+                heard = clear.heard_samples if clear.HasField("heard_samples") else None
+                session.clear(requests.read_id("clear.id", clear.id), heard)
+            case "pause":
+                session.pause(requests.read_pause(message.pause))
+            case "config":
+                raise ProtocolViolation(
+                    Reason.CONFIG_NOT_FIRST,
+                    "config must be the first message of a stream, and the only config",
+                )
+            case None:
+                raise InvalidRequest(
+                    Reason.BAD_CONFIG, [Violation("input", "is not set, or not known here")]
+                )
+
+    async def _send(self, session: Session, context: Context, wrap: Callable[..., Any]) -> None:
+        """Write the session's events until it has finished. Raises what ends it instead."""
+        sequence = 1
+        await context.write(wrap(event=self._started(session.config)))
+        try:
+            async with asyncio.timeout(None) as patience:
+                loop = asyncio.get_running_loop()
+                session.on_slow_client = lambda: patience.reschedule(loop.time())
+                event: events.Event | None = None
+                while not isinstance(event, events.Finished):
+                    event = await session.next_event()
+                    sequence += 1
+                    message = responses.speech_event(sequence, session.epoch, event)
+                    await context.write(wrap(event=message))
+        except TimeoutError:
+            raise Overloaded(
+                Reason.SLOW_CLIENT,
+                f"no audio was read for {self._service.session_limits.slow_client_timeout:g} s",
+                retry_after=self._service.scheduler.retry_after(),
+            ) from None
+        session.check_spoken()
+
+    def _started(self, config: SpeechConfig) -> tts_pb2.SpeechEvent:
+        info = self._service.loaded().info
+        return tts_pb2.SpeechEvent(
+            sequence=1,
+            started=tts_pb2.Started(
+                request_id=current_call().request_id,
+                format=responses.audio_format(config.encoding, config.sample_rate_hertz),
+                effective_config=responses.effective_config(config, info),
+                limits=self._service.limits(),
+                model=info.model,
+                server_version=__version__,
+            ),
+        )
+
+
+def _file_too_long(most_seconds: float) -> FileTooLong:
+    return FileTooLong(
+        Reason.FILE_TOO_LONG,
+        f"the audio is longer than the {most_seconds:.0f} s that fit one answer; "
+        "use SynthesizeText, which streams",
+    )

@@ -1,0 +1,1 @@
+"""Who may speak, and who speaks next: admission, the queue, generations and replicas."""

@@ -1,0 +1,118 @@
+"""One segment being spoken."""
+
+import enum
+import itertools
+from typing import Protocol
+
+from intone_server.engines.base import Sampling
+from intone_server.errors import IntoneError
+
+
+class GenerationStatus(enum.Enum):
+    """QUEUED -> RUNNING -> COMPLETED | CANCELLED | FAILED, and QUEUED -> CANCELLED | EXPIRED.
+
+    A generation whose worker is lost before its first audio goes back from RUNNING to QUEUED.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
+_NEXT = {
+    GenerationStatus.QUEUED: {
+        GenerationStatus.RUNNING,
+        GenerationStatus.CANCELLED,
+        GenerationStatus.EXPIRED,
+        GenerationStatus.FAILED,
+    },
+    GenerationStatus.RUNNING: {
+        GenerationStatus.QUEUED,
+        GenerationStatus.COMPLETED,
+        GenerationStatus.CANCELLED,
+        GenerationStatus.FAILED,
+    },
+}
+
+
+class Listener(Protocol):
+    """Hears of one generation; called on the event loop, never after `Generation.cancel`."""
+
+    def on_started(self) -> None:
+        """A replica has begun. Called a second time if that replica was lost."""
+
+    def on_audio(self, samples: bytes) -> None:
+        """More audio: float32 native-endian mono samples at the model's rate."""
+
+    def on_completed(self, *, no_end: bool) -> None:
+        """All audio has come; `no_end`: the model reached its own length cap."""
+
+    def on_failed(self, error: IntoneError) -> None:
+        """No more audio will come."""
+
+
+class Canceller(Protocol):
+    """Where a live generation is: the queue or a replica."""
+
+    def forget(self, generation: "Generation") -> None:
+        """Take it out, now."""
+
+
+class Generation:
+    """One segment on its way through the queue and a replica.
+
+    `estimated_seconds` of audio, from the text; `max_queue_wait` in seconds or None. The two
+    waits, `queue_seconds` and `run_seconds`, are known when they are over.
+    """
+
+    _ids = itertools.count(1)
+
+    def __init__(
+        self,
+        *,
+        text: str,
+        voice: str,
+        sampling: Sampling,
+        seed: int,
+        estimated_seconds: float,
+        listener: Listener,
+        max_queue_wait: float | None = None,
+    ) -> None:
+        self.id = next(self._ids)
+        self.text = text
+        self.voice = voice
+        self.sampling = sampling
+        self.seed = seed
+        self.estimated_seconds = estimated_seconds
+        self.max_queue_wait = max_queue_wait
+        self.listener = listener
+        self.status = GenerationStatus.QUEUED
+        self.has_audio = False
+        self.attempts = 0
+        self.queued_at = 0.0
+        self.started_at = 0.0
+        self.queue_seconds = 0.0
+        self.run_seconds = 0.0
+        self.place: Canceller | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the status is final."""
+        return self.status not in _NEXT
+
+    def become(self, status: GenerationStatus) -> None:
+        """Change the status. An illegal transition is a fault in the program and raises."""
+        if status not in _NEXT.get(self.status, ()):
+            raise RuntimeError(f"generation {self.id}: {self.status.name} -> {status.name}")
+        self.status = status
+
+    def cancel(self) -> None:
+        """End it now, whatever its state; the listener hears nothing more. Idempotent."""
+        if self.is_over:
+            return
+        self.become(GenerationStatus.CANCELLED)
+        if self.place is not None:
+            self.place.forget(self)

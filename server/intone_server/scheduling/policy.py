@@ -1,0 +1,50 @@
+"""Who is next: the order of the admission queue."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from intone_server.scheduling.generation import Generation
+
+
+class Policy(Protocol):
+    """An ordered collection of waiting generations."""
+
+    def push(self, generation: Generation, *, again: bool = False) -> None:
+        """Take in a generation. `again`: it had a replica, which was lost, so it goes first."""
+
+    def pop(self) -> Generation:
+        """Take out the one that is next. Raises IndexError if there is none."""
+
+    def remove(self, generation: Generation) -> None:
+        """Take out this one. Raises ValueError if it is not there."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Generation]:
+        """In the order of service, as far as it is known now."""
+
+
+class FifoPolicy:
+    """Order of arrival."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Generation] = deque()
+
+    def push(self, generation: Generation, *, again: bool = False) -> None:
+        if again:
+            self._waiting.appendleft(generation)
+        else:
+            self._waiting.append(generation)
+
+    def pop(self) -> Generation:
+        return self._waiting.popleft()
+
+    def remove(self, generation: Generation) -> None:
+        self._waiting.remove(generation)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Generation]:
+        return iter(self._waiting)

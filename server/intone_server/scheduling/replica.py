@@ -1,0 +1,76 @@
+"""The front's handle on one place in a worker where one generation can run."""
+
+import enum
+
+from intone_server.scheduling.generation import Generation
+from intone_server.workers.launch import WorkerLink
+from intone_server.workers.messages import Cancel, Generate
+
+
+class ReplicaState(enum.Enum):
+    """LOADING -> IDLE <-> BUSY -> STOPPED; any of them -> DEAD -> replaced.
+
+    LOADING ends when the worker has loaded its model and spoken a warm-up segment.
+    """
+
+    LOADING = "loading"
+    IDLE = "idle"
+    BUSY = "busy"
+    STOPPED = "stopped"
+    DEAD = "dead"
+
+
+class Replica:
+    """Holds at most one generation. BUSY until the worker has *released* it: a cancelled
+    generation leaves at once, its replica only when the model has really stopped."""
+
+    def __init__(self) -> None:
+        self.state = ReplicaState.LOADING
+        self.generation: Generation | None = None
+        self.running_id: int | None = None
+        self._link: WorkerLink | None = None
+
+    def ready(self, link: WorkerLink) -> None:
+        """The worker can take generations now."""
+        self._link = link
+        self.state = ReplicaState.IDLE
+
+    def start(self, generation: Generation) -> None:
+        """Send a generation to the worker."""
+        if self.state is not ReplicaState.IDLE or self._link is None:
+            raise RuntimeError(f"a replica that is {self.state.name} cannot start a generation")
+        self.state = ReplicaState.BUSY
+        self.generation = generation
+        self.running_id = generation.id
+        self._link.send(
+            Generate(
+                generation.id,
+                generation.text,
+                generation.voice,
+                generation.sampling,
+                generation.seed,
+            )
+        )
+
+    def drop(self) -> None:
+        """Stop what runs; what it still sends belongs to nobody."""
+        self.generation = None
+        if self._link is not None and self.running_id is not None:
+            self._link.send(Cancel(self.running_id))
+
+    def released(self) -> None:
+        """The worker has finished with the generation."""
+        self.generation = None
+        self.running_id = None
+        self.state = ReplicaState.IDLE
+
+    def lost(self) -> Generation | None:
+        """The worker is gone. Returns the generation that went with it, if anybody wants it."""
+        generation, self.generation, self.running_id = self.generation, None, None
+        self.state = ReplicaState.DEAD
+        return generation
+
+    def replaced(self) -> None:
+        """A new worker is on its way."""
+        self.state = ReplicaState.LOADING
+        self._link = None

@@ -1,0 +1,292 @@
+"""The server's settings: one frozen dataclass, filled from flags and `INTONE_*` variables."""
+
+import argparse
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from intone_server import __version__
+
+VOICE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_PREFIX = "INTONE_"
+
+
+class SettingsError(Exception):
+    """`faults` names every setting that is wrong, one line each."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(faults)
+
+
+def _setting(default: Any, help_text: str, parse: Callable[[str], Any]) -> Any:
+    return field(default=default, metadata={"help": help_text, "parse": parse})
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError("must be a number") from None
+        if not low <= value <= high:
+            raise ValueError(f"must be from {low:g} to {high:g}")
+        return value
+
+    return parse
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError("must be a whole number") from None
+        if not low <= value <= high:
+            raise ValueError(f"must be from {low} to {high}")
+        return value
+
+    return parse
+
+
+def _choice(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError("must be true or false")
+
+
+def _address(text: str) -> str:
+    if text.startswith("unix:"):
+        if len(text) == len("unix:"):
+            raise ValueError("must name a path after unix:")
+        return text
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError("must be HOST:PORT or unix:PATH")
+    return text
+
+
+def _voices(text: str) -> tuple[tuple[str, str], ...]:
+    voices = []
+    for item in filter(None, text.split(",")):
+        name, equals, path = item.partition("=")
+        if not equals or not path:
+            raise ValueError("must be NAME=FILE")
+        if not VOICE_NAME.fullmatch(name):
+            raise ValueError(f"name {name!r} must match {VOICE_NAME.pattern}")
+        if not os.access(path, os.R_OK) or not Path(path).is_file():
+            raise ValueError(f"{path} is not a readable file")
+        voices.append((name, path))
+    names = [name for name, _ in voices]
+    if len(set(names)) < len(names):
+        raise ValueError("names a voice twice")
+    return tuple(voices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set. Each field is a flag, `--max-streams`, and an environment
+    variable, `INTONE_MAX_STREAMS`; the flag wins. Times are in seconds, lengths in code points."""
+
+    listen: str = _setting(
+        "127.0.0.1:50051",
+        "address to serve on: HOST:PORT or unix:PATH; port 0 takes a free one",
+        _address,
+    )
+    engine: str = _setting("pocket", "speech engine: pocket or builtin", str)
+    model: str = _setting(
+        "english",
+        "pocket: a language, or a config file ending in .yaml; builtin has one model",
+        str,
+    )
+    quantize: bool = _setting(False, "pocket: use int8 weights; faster on x86", _boolean)
+    voice: tuple[tuple[str, str], ...] = _setting(
+        (),
+        "pocket: add a voice NAME=FILE from a recording or an exported state; repeatable, "
+        "comma-separated in the variable",
+        _voices,
+    )
+    default_voice: str = _setting(
+        "", "voice for callers who name none; default: the model's own", str
+    )
+    workers: int = _setting(
+        1, "worker processes, each with one replica of the model", _integer(1, 64)
+    )
+    max_streams: int = _setting(
+        0, "most calls open at the same time; 0 is 64 for each replica", _integer(0, 1_000_000)
+    )
+    max_talking: int = _setting(
+        0,
+        "most calls with text waiting or being spoken; 0 is 8 for each replica",
+        _integer(0, 1_000_000),
+    )
+    drain_timeout_seconds: float = _setting(
+        25.0, "how long streams may finish after SIGTERM", _number(0, 86_400)
+    )
+    idle_timeout_seconds: float = _setting(
+        60.0,
+        "a stream without messages and with nothing to say ends after this",
+        _number(1, 86_400),
+    )
+    session_limit_seconds: float = _setting(3600.0, "longest life of a stream", _number(1, 604_800))
+    first_message_timeout_seconds: float = _setting(
+        10.0, "a stream must send its first message within this", _number(0.1, 3600)
+    )
+    slow_client_timeout_seconds: float = _setting(
+        30.0,
+        "a client that takes no audio for this long, with the buffer full, is ended",
+        _number(1, 3600),
+    )
+    stall_timeout_seconds: float = _setting(
+        10.0, "a busy worker that is silent for this long is replaced", _number(1, 3600)
+    )
+    max_text_delay_seconds: float = _setting(
+        0.8, "default pause in the text after which unfinished text is spoken", _number(0.05, 60)
+    )
+    max_text_characters: int = _setting(
+        10_000, "longest text of SynthesizeText, SynthesizeFile and PlanText", _integer(1, 200_000)
+    )
+    max_piece_characters: int = _setting(
+        16_384, "longest text piece of Synthesize", _integer(1, 200_000)
+    )
+    max_buffered_characters: int = _setting(
+        32_768,
+        "most text that waits in one stream before the server stops reading",
+        _integer(1, 1_000_000),
+    )
+    max_unsent_seconds: float = _setting(
+        10.0,
+        "most audio that waits in one stream before its next segment is spoken",
+        _number(0.1, 600),
+    )
+    log_format: str = _setting(
+        "auto",
+        "json, text, or auto: text on a terminal, else json",
+        _choice("auto", "json", "text"),
+    )
+
+
+def environment_names() -> set[str]:
+    """The environment variables that are settings."""
+    return {_variable(f.name) for f in dataclasses.fields(Settings)}
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings and are none: probably misspelt.
+
+    Not an error: Kubernetes sets some by itself for a Service named "intone".
+    """
+    return sorted(
+        name
+        for name in environment
+        if name.startswith(_PREFIX)
+        and name not in environment_names() | _OTHER_VARIABLES
+        and not _KUBERNETES_VARIABLE.search(name)
+    )
+
+
+# The client's, which may be set in the same shell.
+_OTHER_VARIABLES = {"INTONE_SERVER"}
+_KUBERNETES_VARIABLE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT($|_\d+_(TCP|UDP))")
+
+
+def parse_settings(
+    arguments: Sequence[str], environment: Mapping[str, str], engines: Sequence[str]
+) -> Settings:
+    """Settings from the command line and the environment.
+
+    Raises SettingsError with every fault at once; exits for --help and --version.
+    """
+    flags = vars(_parser().parse_args(arguments))
+    values: dict[str, Any] = {}
+    faults = []
+    for item in dataclasses.fields(Settings):
+        text, source = flags[item.name], _flag(item.name)
+        if text is None:
+            text, source = environment.get(_variable(item.name)), _variable(item.name)
+        if text is None:
+            continue
+        try:
+            values[item.name] = item.metadata["parse"](text)
+        except ValueError as error:
+            faults.append(f"{source}={text}: {error}")
+    settings = Settings(**values)
+    faults += _contradictions(settings, engines)
+    if faults:
+        raise SettingsError(faults)
+    return settings
+
+
+def _contradictions(settings: Settings, engines: Sequence[str]) -> list[str]:
+    faults = []
+    if settings.engine not in engines:
+        faults.append(f"--engine={settings.engine}: must be one of {', '.join(engines)}")
+    if settings.model.endswith((".yaml", ".yml")):
+        names = [name for name, _ in settings.voice]
+        if settings.default_voice not in names:
+            faults.append(
+                "--default-voice: a config file has no voices of its own; "
+                "give --voice NAME=FILE and --default-voice NAME"
+            )
+    return faults
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="intone-server",
+        description="Streaming text-to-speech over gRPC.",
+        epilog="Every flag is also an environment variable: --max-streams is INTONE_MAX_STREAMS.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"intone-server {__version__}")
+    for item in dataclasses.fields(Settings):
+        help_text = item.metadata["help"].replace("%", "%%")
+        if item.default not in ("", (), False):
+            help_text += f" (default {item.default})"
+        if item.name == "voice":
+            parser.add_argument("--voice", action=_AppendVoice, metavar="NAME=FILE", help=help_text)
+        elif isinstance(item.default, bool):
+            parser.add_argument(
+                _flag(item.name), nargs="?", const="true", metavar="BOOL", help=help_text
+            )
+        else:
+            metavar = item.name.rsplit("_", 1)[-1].upper()
+            parser.add_argument(_flag(item.name), metavar=metavar, help=help_text)
+    return parser
+
+
+class _AppendVoice(argparse.Action):
+    """Repeated --voice flags become what the variable holds: a comma-separated list."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _variable(name: str) -> str:
+    return _PREFIX + name.upper()

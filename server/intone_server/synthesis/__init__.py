@@ -1,0 +1,1 @@
+"""From text that arrives to speech that leaves."""

@@ -1,0 +1,102 @@
+"""When a stream runs out of time, and for what. Pure: told what happens, asked what is due."""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# How long before its end an idle stream, or a session, is told; half of a shorter limit.
+IDLE_NOTICE_SECONDS = 10.0
+SESSION_NOTICE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Bounds of every stream, in seconds and code points."""
+
+    idle_timeout: float
+    session_limit: float
+    slow_client_timeout: float
+    max_unsent_seconds: float
+    max_buffered_characters: int
+
+
+class Due(enum.Enum):
+    """What a stream has to do when its time comes."""
+
+    SESSION_NOTICE = enum.auto()
+    SESSION_END = enum.auto()
+    IDLE_NOTICE = enum.auto()
+    IDLE_END = enum.auto()
+    DRAINED = enum.auto()  # the server is shutting down and nothing is left to say
+    TEXT_DELAY = enum.auto()  # speak an unfinished sentence
+    SLOW_CLIENT = enum.auto()
+
+
+@dataclass(slots=True)
+class Situation:
+    """What a stream is doing."""
+
+    listening: bool  # more input may come
+    idle: bool  # nothing is being spoken or sent
+    starving: bool  # there is text that waits for more text, and nothing else to speak
+    full: bool  # the unsent audio is at its bound
+    draining: bool
+
+
+class Deadlines:
+    """Times are seconds on one monotonic clock. `max_text_delay` is None when text waits for
+    commands alone."""
+
+    def __init__(self, limits: SessionLimits, max_text_delay: float | None, now: float) -> None:
+        self._limits = limits
+        self._max_text_delay = max_text_delay
+        self._session_ends_at = now + limits.session_limit
+        self._heard_at = now
+        self._text_at = now
+        self._busy_at = now
+        self._writing_since: float | None = None
+        self._done: set[Due] = set()
+        self.session_notice_seconds = min(SESSION_NOTICE_SECONDS, limits.session_limit / 2)
+        self.idle_notice_seconds = min(IDLE_NOTICE_SECONDS, limits.idle_timeout / 2)
+
+    def heard(self, now: float, *, text: bool = False) -> None:
+        """A message came from the client."""
+        self._heard_at = now
+        self._done.discard(Due.IDLE_NOTICE)
+        if text:
+            self._text_at = now
+
+    def writing(self, since: float | None) -> None:
+        """The client is being sent an event since then; None: it waits for one."""
+        self._writing_since = since
+
+    def done(self, due: Due) -> None:
+        """What was due has been done."""
+        self._done.add(due)
+
+    def first(self, now: float, situation: Situation) -> tuple[float, Due]:
+        """What is due first, and when."""
+        if not situation.idle:
+            self._busy_at = now
+        return min(self._all(situation), key=lambda item: item[0])
+
+    def _all(self, situation: Situation) -> Iterator[tuple[float, Due]]:
+        ends_at = self._session_ends_at
+        if Due.SESSION_END not in self._done:
+            yield ends_at, Due.SESSION_END
+        if Due.SESSION_NOTICE not in self._done:
+            yield ends_at - self.session_notice_seconds, Due.SESSION_NOTICE
+        if self._writing_since is not None and situation.full:
+            yield self._writing_since + self._limits.slow_client_timeout, Due.SLOW_CLIENT
+        if not situation.listening:
+            return
+        paused_at = self._text_at + (self._max_text_delay or 0.0)
+        if situation.starving and self._max_text_delay is not None:
+            yield paused_at, Due.TEXT_DELAY
+        elif situation.draining and situation.idle:
+            yield paused_at, Due.DRAINED
+        if situation.idle:
+            idle_at = max(self._heard_at, self._busy_at) + self._limits.idle_timeout
+            yield idle_at, Due.IDLE_END
+            if Due.IDLE_NOTICE not in self._done:
+                yield idle_at - self.idle_notice_seconds, Due.IDLE_NOTICE

@@ -1,0 +1,130 @@
+"""A piece of a stream's timeline: one segment, spoken or silent, on its way to the client."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
+from intone_server.engines.base import Samples
+from intone_server.errors import IntoneError
+from intone_server.scheduling.generation import Generation
+from intone_server.synthesis.events import Outcome, SegmentKind
+from intone_server.synthesis.segmenter import CommitReason
+
+
+class Part:
+    """Audio arrives from a generation (or is silence that is counted, not stored) and leaves in
+    chunks. Sample counts are at the stream's rate; `start` and `end` are code points.
+
+    `outcome` is set when no more audio will be made; what is buffered then is still to be sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        segment: int,
+        kind: SegmentKind,
+        start: int,
+        end: int,
+        text: str,
+        seed: int,
+        reason: CommitReason,
+        on_change: Callable[["Part"], None],
+    ) -> None:
+        self.segment = segment
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.text = text
+        self.seed = seed
+        self.reason = reason
+        self._on_change = on_change
+        self.generation: Generation | None = None
+        self.started = False  # a replica has begun
+        self.announced = False  # the client has heard of it
+        self.sample_offset = 0  # of its first sample, once it is announced
+        self.made_samples = 0
+        self.sent_samples = 0
+        self.outcome: Outcome | None = None
+        self.error: IntoneError | None = None
+        self._buffer = SampleBuffer()
+        self._silence = 0
+
+    @classmethod
+    def silence(
+        cls, *, segment: int, position: int, samples: int, on_change: Callable[["Part"], None]
+    ) -> "Part":
+        """Exact silence at code point `position`; complete from the start."""
+        part = cls(
+            segment=segment,
+            kind=SegmentKind.SILENCE,
+            start=position,
+            end=position,
+            text="",
+            seed=0,
+            reason=CommitReason.PAUSE,
+            on_change=on_change,
+        )
+        part.started = True
+        part._silence = part.made_samples = samples
+        part.outcome = Outcome.COMPLETE
+        return part
+
+    @property
+    def unsent_samples(self) -> int:
+        """Samples that are held in memory."""
+        return len(self._buffer)
+
+    @property
+    def has_audio(self) -> bool:
+        """Whether a chunk can be taken now."""
+        return bool(self._silence or len(self._buffer))
+
+    def take_chunk(self, sample_rate_hertz: int) -> Samples:
+        """The next chunk, shape (n,), which counts as sent."""
+        if self._silence:
+            samples = np.zeros(
+                min(self._silence, int(MAX_CHUNK_SECONDS * sample_rate_hertz)), np.float32
+            )
+            self._silence -= len(samples)
+        else:
+            samples = self._buffer.take_chunk(sample_rate_hertz)
+        self.sent_samples += len(samples)
+        return samples
+
+    def end_with(self, outcome: Outcome, error: IntoneError | None = None) -> None:
+        """No more audio will be made."""
+        self.outcome = outcome
+        self.error = error
+
+    def drop(self, outcome: Outcome, error: IntoneError | None = None) -> int:
+        """Stop the generation and forget unsent audio; returns how many samples that was."""
+        if self.generation is not None:
+            self.generation.cancel()
+        dropped = self._buffer.drop() + self._silence
+        self._silence = 0
+        self.end_with(outcome, error)
+        return dropped
+
+    # Listener of the generation.
+
+    def on_started(self) -> None:
+        self.started = True
+        self._on_change(self)
+
+    def on_audio(self, samples: bytes) -> None:
+        array = np.frombuffer(samples, np.float32)
+        self.made_samples += len(array)
+        self._buffer.append(array)
+        self._on_change(self)
+
+    def on_completed(self, *, no_end: bool) -> None:
+        if not self.made_samples:
+            self.end_with(Outcome.SKIPPED)
+        else:
+            self.end_with(Outcome.NO_END if no_end else Outcome.COMPLETE)
+        self._on_change(self)
+
+    def on_failed(self, error: IntoneError) -> None:
+        self.end_with(Outcome.FAILED, error)
+        self._on_change(self)

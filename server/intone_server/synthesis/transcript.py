@@ -1,0 +1,66 @@
+"""Which text of a stream was heard: the bookkeeping behind `Cleared`."""
+
+from intone_server.synthesis.events import Outcome, SegmentKind
+from intone_server.synthesis.part import Part
+from intone_server.synthesis.speech import estimated_seconds
+
+
+class Transcript:
+    """All text since the last `Clear`, and the parts that spoke it, in order."""
+
+    def __init__(self, sample_rate_hertz: int) -> None:
+        self._rate = sample_rate_hertz
+        self._pieces: list[str] = []
+        self._start = 0
+        self._parts: list[Part] = []
+
+    def push(self, text: str) -> None:
+        """Text came from the client."""
+        self._pieces.append(text)
+
+    def add(self, part: Part) -> None:
+        """A part was put on the timeline."""
+        self._parts.append(part)
+
+    def split(self, heard_samples: int) -> tuple[str, str, bool]:
+        """Text heard and not heard by a listener at `heard_samples` of the stream's timeline.
+
+        Also whether the split is an estimate inside a segment: in proportion to samples, at a word.
+        """
+        text = "".join(self._pieces)
+        end, estimated = self._start, False
+        for part in self._parts:
+            if not part.announced or part.kind is SegmentKind.SILENCE:
+                continue
+            heard = min(heard_samples - part.sample_offset, part.sent_samples)
+            all_sent = part.outcome is not None and part.sent_samples == part.made_samples
+            if all_sent and heard == part.sent_samples:
+                if part.outcome is not Outcome.FAILED:
+                    end = part.end
+                continue
+            if heard > 0:
+                whole = part.made_samples
+                if part.outcome is None:
+                    whole = max(whole, int(estimated_seconds(part.text) * self._rate))
+                spoken = text[part.start - self._start : part.end - self._start]
+                end = part.start + _word_end(spoken, heard / whole)
+                estimated = True
+            break
+        return text[: end - self._start], text[end - self._start :], estimated
+
+    def restart(self) -> None:
+        """Begin a new epoch."""
+        self._start += sum(map(len, self._pieces))
+        self._pieces.clear()
+        self._parts.clear()
+
+
+def _word_end(text: str, fraction: float) -> int:
+    """Where the last whole word ends within the first `fraction` of `text`.
+
+    Text without spaces, as in Chinese or Japanese, is cut between characters.
+    """
+    cut = min(len(text), int(fraction * len(text)))
+    if cut == len(text) or text[cut].isspace() or not any(map(str.isspace, text)):
+        return cut
+    return max((i for i in range(cut) if text[i].isspace()), default=0)

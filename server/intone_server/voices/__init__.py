@@ -1,0 +1,1 @@
+"""The voices that callers can name."""

@@ -1,0 +1,57 @@
+"""From the name of an engine to an engine with its weights loaded, or the reason why not."""
+
+import importlib
+import json
+import traceback
+from dataclasses import asdict, dataclass
+
+from intone_server.engines.base import Engine, EngineError, EngineOptions
+
+# Tells the fork server's preload what to load: an environment variable is all that reaches it.
+PRELOAD_VARIABLE = "INTONE_PRELOAD_SPEC"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """What a worker runs: `engine` is "package.module:Class", called without arguments."""
+
+    engine: str
+    options: EngineOptions
+    log_format: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "WorkerSpec":
+        values = json.loads(text)
+        options = values["options"]
+        voices = tuple((name, path) for name, path in options["voices"])
+        return cls(
+            values["engine"], EngineOptions(**(options | {"voices": voices})), values["log_format"]
+        )
+
+
+class Loading:
+    """An attempt to load an engine: afterwards `engine`, or `error` and whether it is expected.
+
+    An expected error is one that the operator can mend; any other carries its traceback.
+    """
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        self.spec = spec
+        self.engine: Engine | None = None
+        self.error = ""
+        self.expected = False
+
+    def run(self) -> None:
+        """Load. Never raises."""
+        try:
+            module, _, name = self.spec.engine.partition(":")
+            engine: Engine = getattr(importlib.import_module(module), name)()
+            engine.load(self.spec.options)
+            self.engine = engine
+        except EngineError as error:
+            self.error, self.expected = str(error), True
+        except Exception:  # noqa: BLE001 - whatever a model library raises, the front must hear it
+            self.error = traceback.format_exc()

@@ -1,0 +1,24 @@
+"""Imported by the fork server before it forks workers: loads the model once for all of them.
+
+An import must not raise there (the front would see a bare EOFError, and an ImportError would be
+swallowed), so the error is kept and the worker reports it. Not imported anywhere else: importing
+it is what loads the model.
+"""
+
+import gc
+import os
+import signal
+
+from intone_server.workers.loading import PRELOAD_VARIABLE, Loading, WorkerSpec
+
+# Ctrl-C, systemd and Kubernetes signal the whole process group. Workers must outlive that, or a
+# drain would be impossible; they end when their pipe does. Children inherit both settings.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+loading = Loading(WorkerSpec.from_json(os.environ[PRELOAD_VARIABLE]))
+loading.run()
+# What is loaded now lives as long as the process: keep the collector from touching, and so
+# unsharing, its pages in every child.
+gc.collect()
+gc.freeze()
