@@ -112,9 +112,7 @@ class App:
                 )
                 return 1
             print(f"listening on {address}", flush=True)
-            log.info(
-                "starting", version=__version__, address=address, engine=self._settings.engine
-            )
+            log.info("starting", version=__version__, address=address, engine=self._settings.engine)
             try:
                 if not await self._load():
                     return 0

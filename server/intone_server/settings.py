@@ -275,10 +275,10 @@ class _AppendVoice(argparse.Action):
 
     def __call__(
         self,
-        parser: argparse.ArgumentParser,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
         namespace: argparse.Namespace,
         values: Any,
-        option_string: str | None = None,
+        option_string: str | None = None,  # noqa: ARG002
     ) -> None:
         before = getattr(namespace, self.dest)
         setattr(namespace, self.dest, values if before is None else f"{before},{values}")

@@ -63,7 +63,7 @@ def _wrap(handler: Any, call: Call) -> Any:
         make, inner, checked = (
             grpc.stream_stream_rpc_method_handler,
             handler.stream_stream,
-            _checked_stream,
+            _CheckedStream,
         )
     elif handler.unary_stream:
         make, inner = grpc.unary_stream_rpc_method_handler, handler.unary_stream
@@ -119,9 +119,17 @@ def _checked(request: Any) -> Any:
     return request
 
 
-async def _checked_stream(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async for request in requests:
-        yield _checked(request)
+class _CheckedStream:
+    """An iterator that can go on after a malformed message, as a generator could not."""
+
+    def __init__(self, requests: AsyncIterator[Any]) -> None:
+        self._requests = aiter(requests)
+
+    def __aiter__(self) -> "_CheckedStream":
+        return self
+
+    async def __anext__(self) -> Any:
+        return _checked(await anext(self._requests))
 
 
 async def _abort(context: Context, call: Call, error: IntoneError) -> None:

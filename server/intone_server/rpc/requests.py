@@ -180,7 +180,9 @@ class ConfigReader:
         most = self._info.max_segment_characters
         longest = segmentation.max_characters or most
         faults.within("config.segmentation.max_characters", longest, MIN_SEGMENT_CHARACTERS, most)
-        first = segmentation.first_max_characters or longest
+        first = segmentation.first_max_characters
+        if not first:
+            return longest, longest
         faults.within(
             "config.segmentation.first_max_characters",
             first,

@@ -16,17 +16,15 @@ from intone_server.audio.encoding import (
 )
 from intone_server.errors import (
     FileTooLong,
-    InternalError,
     IntoneError,
     InvalidRequest,
     Overloaded,
-    ProtocolViolation,
     Reason,
-    TimedOut,
     Violation,
 )
 from intone_server.rpc import requests, responses
-from intone_server.rpc.calls import Context, current_call, log
+from intone_server.rpc.calls import Context, current_call
+from intone_server.rpc.inputs import STOP_WRITING_SECONDS, Inputs, let_finish_writing
 from intone_server.rpc.runtime import MAX_FILE_BYTES, Service
 from intone_server.scheduling.admission import Permit
 from intone_server.synthesis import events
@@ -45,13 +43,12 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._inputs = Inputs(service)
         self._sessions: set[Session] = set()
-        self._waiting: set[asyncio.Timeout] = set()  # for their first message
 
     def drain(self) -> None:
         """Let open streams finish what they have, and begin nothing new."""
-        for waiting in self._waiting:
-            waiting.reschedule(asyncio.get_running_loop().time())
+        self._inputs.stop_waiting()
         for session in list(self._sessions):
             session.drain()
 
@@ -65,22 +62,28 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def Synthesize(  # type: ignore[override]
         self, request_iterator: AsyncIterator[tts_pb2.SynthesizeRequest], context: Context
     ) -> None:
-        self._service.loaded()
-        first = await self._first_message(request_iterator)
-        message = first.config if first and first.WhichOneof("input") == "config" else None
-        config = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
-        with (
-            self._service.admission.admit(stream=True) as permit,
-            self._open(config, permit) as session,
-        ):
-            reading = asyncio.create_task(
-                self._feed(session, None if message else first, request_iterator)
+        try:
+            self._service.loaded()
+            first = await self._inputs.first(request_iterator)
+            message = first.config if first and first.WhichOneof("input") == "config" else None
+            config = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
+            permit = self._service.admission.admit(stream=True)
+        except IntoneError:
+            await let_finish_writing(request_iterator)
+            raise
+        with permit, self._open(config, permit) as session:
+            feeding = asyncio.create_task(
+                self._inputs.feed(session, None if message else first, request_iterator)
             )
             try:
                 await self._send(session, context, tts_pb2.SynthesizeResponse)
+            except IntoneError:
+                # Feeding goes on for a moment, for the reason of `let_finish_writing`.
+                await asyncio.wait([feeding], timeout=STOP_WRITING_SECONDS)
+                raise
             finally:
-                reading.cancel()
-                await asyncio.wait([reading])
+                feeding.cancel()
+                await asyncio.wait([feeding])
 
     async def SynthesizeText(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
@@ -183,75 +186,6 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 current_call().fields |= {
                     k: round(v, 3) if isinstance(v, float) else v for k, v in totals.items()
                 }
-
-    async def _first_message(
-        self, messages: AsyncIterator[tts_pb2.SynthesizeRequest]
-    ) -> tts_pb2.SynthesizeRequest | None:
-        """The first message of a stream; None if it was half-closed without any."""
-        limit = self._service.admission.stream_limit
-        if len(self._waiting) >= limit:
-            raise Overloaded(
-                Reason.STREAM_LIMIT,
-                f"{len(self._waiting)} streams have not sent their first message, limit {limit}",
-                retry_after=self._service.scheduler.retry_after(),
-            )
-        seconds = self._service.request_limits.first_message_timeout
-        waiting = asyncio.timeout(seconds)
-        self._waiting.add(waiting)
-        try:
-            async with waiting:
-                return await anext(messages, None)
-        except TimeoutError:
-            self._service.admission.check_available()  # a drain ends the wait too
-            raise TimedOut(
-                Reason.FIRST_MESSAGE_TIMEOUT, f"no message came within {seconds:g} s"
-            ) from None
-        finally:
-            self._waiting.discard(waiting)
-
-    async def _feed(
-        self,
-        session: Session,
-        first: tts_pb2.SynthesizeRequest | None,
-        messages: AsyncIterator[tts_pb2.SynthesizeRequest],
-    ) -> None:
-        """Hand the client's messages to the session until half-close."""
-        try:
-            if first is not None:
-                self._take(session, first)
-            async for message in messages:
-                self._take(session, message)
-                await session.wait_for_room()
-        except IntoneError as error:
-            session.fail(error)
-        except Exception:
-            log.exception("stream failed", request_id=current_call().request_id)
-            session.fail(InternalError())
-        else:
-            session.end_input()
-
-    def _take(self, session: Session, message: tts_pb2.SynthesizeRequest) -> None:
-        match message.WhichOneof("input"):
-            case "text":
-                limit = self._service.request_limits.max_piece_characters
-                session.push_text(requests.read_piece(message.text, limit))
-            case "flush":
-                session.flush(requests.read_id("flush.id", message.flush.id))
-            case "clear":
-                clear = message.clear
-                heard = clear.heard_samples if clear.HasField("heard_samples") else None
-                session.clear(requests.read_id("clear.id", clear.id), heard)
-            case "pause":
-                session.pause(requests.read_pause(message.pause))
-            case "config":
-                raise ProtocolViolation(
-                    Reason.CONFIG_NOT_FIRST,
-                    "config must be the first message of a stream, and the only config",
-                )
-            case None:
-                raise InvalidRequest(
-                    Reason.BAD_CONFIG, [Violation("input", "is not set, or not known here")]
-                )
 
     async def _send(self, session: Session, context: Context, wrap: Callable[..., Any]) -> None:
         """Write the session's events until it has finished. Raises what ends it instead."""

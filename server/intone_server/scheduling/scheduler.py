@@ -119,7 +119,7 @@ class Scheduler:
         for worker in self.workers:
             yield from worker.replicas
 
-    def on_idle(self, replica: Replica) -> None:
+    def on_idle(self) -> None:
         """A replica can take a generation."""
         self._dispatch()
         self.on_change()

@@ -47,8 +47,8 @@ class WorkerEvents(Protocol):
     def on_report(self, replica: Replica, report: Audio | Finished | Failed) -> None:
         """About the generation of this replica."""
 
-    def on_idle(self, replica: Replica) -> None:
-        """This replica can take a generation."""
+    def on_idle(self) -> None:
+        """A replica can take a generation."""
 
     def on_lost(self, replica: Replica) -> None:
         """The worker of this replica is gone; `replica.lost()` has not been called yet."""
@@ -180,7 +180,7 @@ class SupervisedWorker:
             self._first.set_result(ready.info)
         for replica in self.replicas:
             replica.ready(link)
-            self._events.on_idle(replica)
+            self._events.on_idle()
 
     def _on_voice(self, link: WorkerLink, loaded: VoiceLoaded) -> None:
         waiting = self._voices.pop(loaded.name)
@@ -199,7 +199,7 @@ class SupervisedWorker:
         replica = self._replica_of(report)
         if replica is not None:
             replica.released()
-            self._events.on_idle(replica)
+            self._events.on_idle()
 
     def _on_generation(self, report: Audio | Finished | Failed) -> None:
         replica = self._replica_of(report)
