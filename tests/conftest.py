@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import grpc.aio
 import pytest
@@ -46,11 +45,15 @@ async def channel(fake_server: ServerProcess) -> AsyncIterator[grpc.aio.Channel]
 
 
 @pytest.fixture(autouse=True)
-def no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that leaves a thread behind."""
+def no_thread_left() -> Iterator[None]:
+    """Fail a test that leaves a thread behind. The event loop's own pool ends with the loop."""
     before = set(threading.enumerate())
     yield
-    left = [t for t in threading.enumerate() if t not in before and not t.daemon]
+    left = [
+        t
+        for t in threading.enumerate()
+        if t not in before and not t.daemon and not t.name.startswith("asyncio_")
+    ]
     for thread in left:
         thread.join(5)
     assert not [t for t in left if t.is_alive()]
@@ -64,6 +67,3 @@ async def no_task_left() -> AsyncIterator[None]:
     await asyncio.sleep(0)
     left = [t for t in asyncio.all_tasks() if t is not this and not t.done()]
     assert not left, left
-
-
-__all__ = ["Path"]
