@@ -81,7 +81,9 @@ async def test_half_close_at_once_finishes_with_ok(channel: grpc.aio.Channel) ->
 
 
 async def test_a_flush_is_answered_after_its_audio(channel: grpc.aio.Channel) -> None:
-    events = await collect(channel, [flush("0"), text("Sure"), flush("a"), text("Bye."), flush("b")])
+    events = await collect(
+        channel, [flush("0"), text("Sure"), flush("a"), text("Bye."), flush("b")]
+    )
     check_order(events)
     flushed = [e.flushed for e in events if e.HasField("flushed")]
     assert [(f.id, f.sample_offset, f.cleared) for f in flushed] == [

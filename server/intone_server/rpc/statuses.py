@@ -61,7 +61,8 @@ def trailers_of(error: IntoneError) -> Metadata:
         details.append(_any(error_details_pb2.BadRequest(field_violations=violations)))
     trailers: list[tuple[str, str | bytes]] = []
     if error.retry_after is not None:
-        milliseconds = round(error.retry_after * 1000)
+        # At least 1: on 0, grpcio 1.85 never makes the retry at all.
+        milliseconds = max(1, round(error.retry_after * 1000))
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(milliseconds)
         details.append(_any(error_details_pb2.RetryInfo(retry_delay=delay)))

@@ -91,7 +91,10 @@ def natural_end(
     """
     text = view.text
     candidates = CLAUSE_CANDIDATES if clauses else SENTENCE_CANDIDATES
-    while found := candidates.search(text, scan, min(view.stop, view.limit + 1)):
+    visible = min(view.stop, view.limit + 1)
+    voice = SPEAKABLE.search(text, view.start, visible)
+    voiced = voice.end() if voice else visible
+    while found := candidates.search(text, scan, visible):
         first, after = found.span()
         is_clause = text[first] in CLAUSE_MARKS
         end: int | Verdict
@@ -99,7 +102,7 @@ def natural_end(
             end = _line_end(view, first)
         elif after > view.limit:
             end = Verdict.NO
-        elif not SPEAKABLE.search(text, view.start, first):
+        elif first < voiced:  # bare punctuation makes no segment of its own
             end = Verdict.NO if after < view.stop else view.at_stop
         elif is_clause:
             end = _clause_end(view, first, after)
@@ -108,7 +111,7 @@ def natural_end(
         if end is not Verdict.NO:
             return end, first, is_clause
         scan = after
-    return Verdict.NO, scan, False
+    return Verdict.NO, visible, False
 
 
 def sentence_end(view: View, first: int, after: int, language: str) -> int | Verdict:

@@ -15,7 +15,7 @@ import sentencex
 # Code points of the next word that the library is shown; its longest listed word is shorter.
 WORD_CHARACTERS = 30
 # Code points before a full stop that the library is shown; it looks at the last two words.
-HEAD_CHARACTERS = 64
+HEAD_CHARACTERS = 40
 
 _WHITE_SPACE = re.compile(r"\s")
 # Surrogates cannot be passed to it at all.
@@ -58,6 +58,9 @@ def ends_sentence(
     `word` is the first speakable character behind them; text is visible up to `stop` and nothing
     follows there if `closed`. None: the rest of the next word has to be seen.
     """
+    longest = min(stop, word + WORD_CHARACTERS)
+    space = _WHITE_SPACE.search(text, word, longest)
+    complete = closed or space is not None or longest == word + WORD_CHARACTERS
     stops = text[first:after].replace("…", "...")
     head = _head(text, start, first)
     token = head.rsplit(" ", 1)[-1]
@@ -66,17 +69,16 @@ def ends_sentence(
             return False
         if token in _PLAIN_WORDS.get(language, ()) and text[word].isupper():
             return True
-    ends = _library_ends(language, head, stops, text[word])
+    # What can depend on more than one letter of the next word: abbreviations, initials, numbers and
+    # ellipses, by the library's lists of words that start sentences and of months.
     in_doubt = len(stops) > 1 or (
-        stops == "." and (not ends or len(token) < 2 or "." in token or token[-1].isdigit())
+        stops == "." and (len(token) < 2 or "." in token or token[-1].isdigit())
     )
     if not in_doubt:
-        return ends
-    # An abbreviation, an initial, a number or an ellipsis: the library's lists of words that start
-    # sentences and of months decide, by the whole next word.
-    longest = min(stop, word + WORD_CHARACTERS)
-    space = _WHITE_SPACE.search(text, word, longest)
-    if space is None and stop < word + WORD_CHARACTERS and not closed:
+        ends = _library_ends(language, head, stops, text[word])
+        if ends or stops != ".":
+            return ends
+    if not complete:
         return None
     return _library_ends(language, head, stops, text[word : space.start() if space else longest])
 

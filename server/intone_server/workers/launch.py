@@ -1,17 +1,23 @@
 """Starting worker processes: forked from a process that has the model loaded, where possible."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import socket
 import sys
+import threading
+from collections.abc import Callable
 from multiprocessing.context import BaseContext
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
+from typing import TypeVar
 
 from intone_server.workers import process, wire
-from intone_server.workers.loading import PRELOAD_VARIABLE, WorkerSpec
+from intone_server.workers.loading import FRONT_PID_VARIABLE, PRELOAD_VARIABLE, WorkerSpec
 from intone_server.workers.messages import Command, Report
+
+T = TypeVar("T")
 
 # Longest message of a worker is one output of an engine: a sentence of tens of seconds at most.
 _READ_LIMIT_BYTES = 1 << 20
@@ -79,24 +85,55 @@ class Launcher:
         ours, theirs = socket.socketpair()
         try:
             async with self._one_at_a_time:
-                child = await asyncio.to_thread(self._start, theirs)
+                if self._forks:
+                    self._ensure_fork_server()
+                child = await _in_daemon_thread(lambda: self._start(theirs))
         except BaseException:
             ours.close()
             raise
-        finally:
-            theirs.close()
         reader, writer = await asyncio.open_connection(sock=ours, limit=_READ_LIMIT_BYTES)
         return WorkerLink(child, reader, writer)
 
+    def _ensure_fork_server(self) -> None:
+        """On this thread, which lives as long as the process: the kernel ends the fork server with
+        the thread that started it (see workers/preload.py)."""
+        os.environ[PRELOAD_VARIABLE] = self._spec.to_json()
+        os.environ[FRONT_PID_VARIABLE] = str(os.getpid())
+        try:
+            ensure_running()
+        finally:
+            del os.environ[PRELOAD_VARIABLE], os.environ[FRONT_PID_VARIABLE]
+
     def _start(self, pipe: socket.socket) -> BaseProcess:
-        if self._forks:
-            os.environ[PRELOAD_VARIABLE] = self._spec.to_json()
-            try:
-                ensure_running()
-            finally:
-                del os.environ[PRELOAD_VARIABLE]
-        child: BaseProcess = self._context.Process(  # type: ignore[attr-defined]
-            target=process.run, args=(pipe, self._spec), name="intone-worker", daemon=True
-        )
-        child.start()
+        with pipe:
+            child: BaseProcess = self._context.Process(  # type: ignore[attr-defined]
+                target=process.run, args=(pipe, self._spec), name="intone-worker", daemon=True
+            )
+            child.start()
         return child
+
+
+async def _in_daemon_thread(function: Callable[[], T]) -> T:
+    """Like asyncio.to_thread, but does not hold up the exit of the program: starting the first
+    worker waits for the model, which may be minutes of download."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        try:
+            outcome: tuple[T | None, BaseException | None] = (function(), None)
+        except Exception as error:  # noqa: BLE001 - handed on to the caller
+            outcome = (None, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is waiting
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=run, name="launch", daemon=True).start()
+    return await future

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 
 from intone_server.engines.base import Engine, EngineError, EngineOptions
 
-# Tells the fork server's preload what to load: an environment variable is all that reaches it.
+# Tell the fork server's preload what to load, and for whom: the environment is all that reaches it.
 PRELOAD_VARIABLE = "INTONE_PRELOAD_SPEC"
+FRONT_PID_VARIABLE = "INTONE_PRELOAD_FRONT_PID"
 
 
 @dataclass(frozen=True, slots=True)

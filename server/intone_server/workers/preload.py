@@ -5,16 +5,24 @@ swallowed), so the error is kept and the worker reports it. Not imported anywher
 it is what loads the model.
 """
 
+import ctypes
 import gc
 import os
 import signal
 
-from intone_server.workers.loading import PRELOAD_VARIABLE, Loading, WorkerSpec
+from intone_server.workers.loading import FRONT_PID_VARIABLE, PRELOAD_VARIABLE, Loading, WorkerSpec
 
 # Ctrl-C, systemd and Kubernetes signal the whole process group. Workers must outlive that, or a
 # drain would be impossible; they end when their pipe does. Children inherit both settings.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+# The fork server notices that the front is gone only between forks, and loading may take minutes:
+# let the kernel end it. From prctl(2); workers do not inherit it.
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+if os.getppid() != int(os.environ[FRONT_PID_VARIABLE]):
+    os._exit(0)  # it was gone before that
 
 loading = Loading(WorkerSpec.from_json(os.environ[PRELOAD_VARIABLE]))
 loading.run()

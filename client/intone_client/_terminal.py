@@ -1,0 +1,139 @@
+"""What the command line reads from and says to the terminal, without blocking the event loop."""
+
+import asyncio
+import codecs
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+
+from intone.v1 import tts_pb2
+
+from ._errors import IntoneError
+
+_READ_BYTES = 65536
+_PROGRESS_INTERVAL_SECONDS = 0.1
+
+
+class UsageError(Exception):
+    """What was asked for cannot work, whatever the server says."""
+
+
+async def readable(descriptor: int) -> None:
+    """Return when a read of `descriptor` does not block."""
+    loop = asyncio.get_running_loop()
+    await _ready(descriptor, loop.add_reader, loop.remove_reader)
+
+
+async def writable(descriptor: int) -> None:
+    """Return when a write of a few bytes to `descriptor` does not block."""
+    loop = asyncio.get_running_loop()
+    await _ready(descriptor, loop.add_writer, loop.remove_writer)
+
+
+async def _ready(descriptor: int, add: Callable[..., None], remove: Callable[[int], bool]) -> None:
+    event = asyncio.Event()
+    try:
+        add(descriptor, event.set)
+    except PermissionError:
+        # epoll refuses plain files and /dev/null: they are always ready.
+        return
+    try:
+        await event.wait()
+    finally:
+        remove(descriptor)
+
+
+async def read_pieces(descriptor: int) -> AsyncIterator[str]:
+    """UTF-8 text from `descriptor` as it arrives, cut anywhere between characters.
+
+    Raises UsageError if it is not UTF-8.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    while True:
+        await readable(descriptor)
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            continue
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeDecodeError:
+            raise UsageError("standard input is not UTF-8 text") from None
+        if text:
+            yield text
+        if not data:
+            return
+
+
+def tell(line: str) -> None:
+    """One line for people, on standard error."""
+    sys.stderr.write(f"intone: {line}\n")
+
+
+def tell_error(error: IntoneError) -> None:
+    """The error, and on lines of their own the fields that are wrong."""
+    tell(str(error))
+    for field, description in error.violations:
+        sys.stderr.write(f"  {field}: {description}\n")
+
+
+class Progress:
+    """Times one stream and shows how it goes, if standard error is a terminal."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.sample_rate_hertz = 0
+        self.sample_count = 0
+        self._quiet = quiet
+        self._live = sys.stderr.isatty() and not quiet
+        self._first_text: float | None = None
+        self._first_audio: float | None = None
+        self._shown = 0.0
+
+    @property
+    def audio_seconds(self) -> float:
+        """Audio received so far."""
+        return self.sample_count / self.sample_rate_hertz if self.sample_rate_hertz else 0.0
+
+    def on_text(self) -> None:
+        """Text is about to be sent."""
+        if self._first_text is None:
+            self._first_text = time.monotonic()
+
+    def on_audio(self, sample_count: int) -> None:
+        """Audio has arrived."""
+        now = time.monotonic()
+        if self._first_audio is None:
+            self._first_audio = now
+        self.sample_count += sample_count
+        if self._live and now - self._shown >= _PROGRESS_INTERVAL_SECONDS:
+            self._shown = now
+            sys.stderr.write(f"\r\x1b[K{self._line(None)}")
+            sys.stderr.flush()
+
+    def tell(self, line: str) -> None:
+        """One line for people, clear of the progress line."""
+        self._erase()
+        tell(line)
+
+    def summary(self, stats: tts_pb2.Stats | None) -> None:
+        """The last line; `stats` are the server's, if the stream came to its end."""
+        self._erase()
+        if not self._quiet:
+            sys.stderr.write(f"{self._line(stats)}\n")
+
+    def _erase(self) -> None:
+        if self._live and self._shown:
+            sys.stderr.write("\r\x1b[K")
+
+    def _line(self, stats: tts_pb2.Stats | None) -> str:
+        if self._first_audio is None or self._first_text is None:
+            return "no audio"
+        # The server's figure counts only the time in which it spoke; ours also that in which it
+        # waited for text.
+        elapsed = max(time.monotonic() - self._first_text, 1e-9)
+        speed = stats.speed if stats and stats.speed else self.audio_seconds / elapsed
+        return (
+            f"time to first audio {self._first_audio - self._first_text:.3f} s, "
+            f"{self.audio_seconds:.2f} s of audio, {speed:.1f}x real time"
+        )
