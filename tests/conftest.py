@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import grpc.aio
 import pytest
+
 from processes import ServerProcess, running_server
 from tiny_pocket import TinyPocket, make_tiny_pocket
 

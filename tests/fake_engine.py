@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from intone_server.engines.base import (
+    Ending,
     EngineError,
     EngineInfo,
     EngineOptions,
     EngineVoice,
-    Ending,
     Job,
     Output,
     Sampling,

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 import grpc
 import grpc.aio
 import pytest
+
 from intone.v1 import status_pb2, tts_pb2
 from intone.v1.status_pb2_grpc import StatusServiceStub
 from intone.v1.tts_pb2_grpc import TextToSpeechServiceStub
 from processes import ServerProcess, running_server
 from test_synthesize import collect, expected, flush, samples, text
 
+OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
 LONG = "frames@400 delay@10 a long text."
 
 
@@ -61,9 +63,7 @@ async def test_a_deadline_stops_the_model(
 ) -> None:
     stub = TextToSpeechServiceStub(channel)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        async for _ in stub.SynthesizeText(
-            tts_pb2.SynthesizeTextRequest(text=LONG), timeout=0.5
-        ):
+        async for _ in stub.SynthesizeText(tts_pb2.SynthesizeTextRequest(text=LONG), timeout=0.5):
             pass
     assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     await until_idle(channel)
@@ -181,7 +181,9 @@ async def test_a_client_that_never_reads_is_ended_and_memory_stays_bounded(
     address = impatient_server.address
     async with (
         grpc.aio.insecure_channel(address, options=options) as channel,
-        grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)]) as other,
+        grpc.aio.insecure_channel(
+            address, options=[("grpc.use_local_subchannel_pool", 1)]
+        ) as other,
     ):
         call = TextToSpeechServiceStub(channel).Synthesize(
             iter([text("frames@100 of silence to nobody. ") for _ in range(200)])
@@ -203,5 +205,3 @@ def test_a_half_open_connection_is_noticed_by_nobody_else(fake_server: ServerPro
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         assert fake_server.is_serving()
-
-

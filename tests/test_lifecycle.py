@@ -14,6 +14,7 @@ from pathlib import Path
 import grpc
 import psutil
 import pytest
+
 from fake_engine import FRAME
 from intone.v1 import tts_pb2
 from intone.v1.tts_pb2_grpc import TextToSpeechServiceStub
@@ -256,6 +257,5 @@ def test_the_builtin_engine_starts_without_any_network() -> None:
 
 def test_a_port_in_use_is_not_shared(fake_server: ServerProcess) -> None:
     host, port = fake_server.address.rsplit(":", 1)
-    with socket.socket() as other:
-        with pytest.raises(OSError, match="in use"):
-            other.bind((host, int(port)))
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((host, int(port)))

@@ -2,10 +2,8 @@
 
 # ruff: noqa: RUF001 (the marks of many scripts look alike)
 
-import os
 import re
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +22,8 @@ WORDS = """Dr. e.g. etc. U.S. Hello there. how are you OK. No. M. am 3. Mai The 
 https://a.org/b?c=d.e a.b@example.org 9:30 a.m. ... ?! J. z. B. 😀 👩‍👩‍👧 ❤️ e\u0301 你好。 ？”"""
 ATOMS = st.sampled_from(
     [
-        *"aBcI .,;:!?…\n\"'“”«»()*_-—#1905\u200b\u00a0\ufeff\x00\t。、！「」你é",
+        *"aBcI .,;:!?…\n\"'“”«»()*_-—#1905\u200b\u00a0\ufeff\x00\t\x85\u2028\u2029\u3000",
+        *"。、！「」你é",
         *WORDS.split(),
         *(f" {word} " for word in WORDS.split()),
         *("  ", "\n\n", "\n- ", "\n1. ", "Hello there. ", ". He"),
@@ -44,10 +43,7 @@ SETTINGS = st.builds(
     max_characters=st.integers(20, 90),
     first_max_characters=st.integers(10, 20),
 )
-EXAMPLES = int(os.environ.get("EX", "150"))
-PROPERTY = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+PROPERTY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def drain(segmenter: Segmenter) -> list[object]:
@@ -213,10 +209,9 @@ def test_no_cut_is_inside_a_number_among_text_without_spaces(words: list[str]) -
         assert segment.end not in inside
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 @PROPERTY
-@given(st.lists(ATOMS, max_size=12).map("".join))
-def test_no_text_makes_the_library_fail(language: str, text: str) -> None:
+@given(st.lists(ATOMS, max_size=12).map("".join), st.sampled_from([*LANGUAGES, "pl", "ru", "ar"]))
+def test_no_text_makes_the_library_fail(text: str, language: str) -> None:
     plan(
         text,
         language=language,

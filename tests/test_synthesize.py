@@ -1,14 +1,15 @@
 """The Synthesize stream, over the wire, against a server with the fake engine."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 
 import grpc
 import grpc.aio
 import numpy as np
 import pytest
-from fake_engine import FRAME, frame_value, frames_of
 from google.protobuf.duration_pb2 import Duration
+
+from fake_engine import FRAME, frame_value, frames_of
 from intone.v1 import tts_pb2
 from intone.v1.tts_pb2_grpc import TextToSpeechServiceStub
 
@@ -115,8 +116,7 @@ async def test_clear_drops_what_is_not_heard(channel: grpc.aio.Channel) -> None:
     await call.write(Request(clear=tts_pb2.Clear(id="c", heard_samples=FRAME)))
     await call.write(text("New words."))
     await call.done_writing()
-    async for response in call:
-        events.append(response.event)
+    events += [response.event async for response in call]
     check_order(events)
     order = [k for k in kinds(events) if k in ("segment_finished", "flushed", "cleared")]
     assert order == ["segment_finished", "flushed", "cleared"]

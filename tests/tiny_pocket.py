@@ -129,6 +129,8 @@ def make_tiny_pocket(directory: Path) -> TinyPocket:
     """Write weights that every process shares, voices made from noise, and a 1 s recording."""
     torch.manual_seed(7)
     model = TTSModel.load_model(config=str(make_config(directory)))
+    # The library leaves it at zero, which would make all voices one.
+    torch.nn.init.normal_(model.flow_lm.speaker_proj_weight)
     weights = directory / "tiny.safetensors"
     save_file({k: v.contiguous() for k, v in model.state_dict().items()}, weights)
     config = make_config(directory, weights_path=str(weights))

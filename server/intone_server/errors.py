@@ -15,6 +15,9 @@ IntoneError
 import enum
 from dataclasses import dataclass
 
+# Code points of a wrong name that an error repeats: the longest that a voice can have.
+MAX_SHOWN_NAME = 64
+
 
 class Reason(enum.StrEnum):
     """Why, for programs: `google.rpc.ErrorInfo.reason` on the wire."""
@@ -76,11 +79,12 @@ class ProtocolViolation(IntoneError):
 
 
 class VoiceNotFound(IntoneError):
-    """No voice of that name. The name is not repeated: it may be long, or somebody's path."""
+    """No voice of that name, whatever the name looks like."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        shown = name if len(name) <= MAX_SHOWN_NAME else name[:MAX_SHOWN_NAME] + "…"
         super().__init__(
-            Reason.VOICE_NOT_FOUND, "no voice of this name; VoiceService.ListVoices lists them"
+            Reason.VOICE_NOT_FOUND, f"no voice {shown!r}; VoiceService.ListVoices lists them"
         )
 
 

@@ -19,9 +19,17 @@ def configure_logging(log_format: str) -> None:
     ]
     renderer: list[structlog.typing.Processor] = (
         # The plain formatter: the default one would print local variables, user text among them.
-        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+        [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
         if as_text
-        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        else [
+            structlog.processors.format_exc_info,
+            _what_first,
+            structlog.processors.JSONRenderer(),
+        ]
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -40,3 +48,11 @@ def configure_logging(log_format: str) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
+
+
+def _what_first(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """When, how bad and what, before the details: lines are read by people too."""
+    first = {key: event.pop(key) for key in ("timestamp", "level", "logger", "event")}
+    return first | dict(event)

@@ -23,7 +23,7 @@ from intone_server.engines.base import (
     Samples,
     Sampling,
 )
-from intone_server.engines.pocket_files import ADVICE, check_files, is_config_file
+from intone_server.engines.pocket_files import ADVICE, check_files, check_voice, is_config_file
 
 if TYPE_CHECKING:
     from intone_server.engines.pocket_voices import PocketVoices
@@ -69,6 +69,8 @@ class PocketEngine:
 
     def load(self, options: EngineOptions) -> None:
         check_files(options.model)
+        for name, file in options.voices:
+            check_voice(name, Path(file))
         # Loading logs through the root logger, which would install a handler of its own on it.
         logging.getLogger("pocket_tts").setLevel(logging.ERROR)
         try:
@@ -159,7 +161,8 @@ class PocketEngine:
 
     @property
     def _frame_samples(self) -> int:
-        return round(self._model.sample_rate / self._model.config.mimi.frame_rate)
+        samples: int = round(self._model.sample_rate / self._model.config.mimi.frame_rate)
+        return samples
 
     def _features(self) -> frozenset[str]:
         features = {"temperature", "eos_threshold", "noise_clamp", "frames_after_eos", "seed"}

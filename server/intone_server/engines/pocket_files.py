@@ -2,9 +2,11 @@
 imported, so that a wrong path or a missing network is told in a second."""
 
 import importlib.util
+import json
 import os
 import urllib.error
 import urllib.request
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,10 @@ _FILE_KEYS = (
     ("mimi", "weights_path"),
     ("", "weights_path"),
 )
+# Resampling from a rate far outside takes gigabytes (fact 17).
+MIN_PROMPT_HERTZ, MAX_PROMPT_HERTZ = 8_000, 192_000
+# The head of a voice state names some twenty tensors, about 100 bytes each.
+MAX_STATE_HEAD_BYTES = 1_000_000
 ADVICE = (
     "Give the server access to the hub once, mount a filled cache and set HF_HOME to it, "
     "or use --engine builtin, which needs no download."
@@ -48,6 +54,40 @@ def check_files(model: str) -> None:
         if reference:
             _check_reference(reference, fallback)
     _check_reference(config["flow_lm"]["lookup_table"]["tokenizer_path"], None)
+
+
+def check_voice(name: str, file: Path) -> None:
+    """See to it that a voice file is what its name says. Raises EngineError.
+
+    Only the head is read; the model has the last word on the rest.
+    """
+    if is_voice_state(file):
+        with file.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            head = opened.read(min(length, MAX_STATE_HEAD_BYTES))
+        try:
+            json.loads(head)
+        except ValueError as error:
+            raise EngineError(f"--voice {name}: {file} is not a voice state: {error}") from error
+        return
+    try:
+        with wave.open(str(file), "rb") as recording:
+            rate = recording.getframerate()
+    except (wave.Error, EOFError) as error:
+        raise EngineError(
+            f"--voice {name}: {file} cannot be read as a recording ({error or 'it is too short'}); "
+            "give a 16-bit PCM WAV file or an exported voice state (.safetensors)"
+        ) from error
+    if not MIN_PROMPT_HERTZ <= rate <= MAX_PROMPT_HERTZ:
+        raise EngineError(
+            f"--voice {name}: {file} has a rate of {rate} Hz; "
+            f"allowed are {MIN_PROMPT_HERTZ} to {MAX_PROMPT_HERTZ}"
+        )
+
+
+def is_voice_state(file: Path) -> bool:
+    """Whether a voice file is an exported state; anything else is a recording."""
+    return file.suffix == ".safetensors"
 
 
 def _config_path(model: str) -> Path:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import wave
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ from pocket_tts.utils.utils import (
 )
 
 from intone_server.engines.base import EngineError, EngineOptions, EngineVoice
+from intone_server.engines.pocket_files import is_voice_state
 
 # Encoding a recording takes memory that grows with the square of its length (fact 11).
 MAX_PROMPT_SECONDS = 30
-# Resampling from a rate far outside takes gigabytes (fact 17).
-MIN_PROMPT_HERTZ, MAX_PROMPT_HERTZ = 8_000, 192_000
 
 State = dict[str, dict[str, torch.Tensor]]
 
@@ -90,7 +88,7 @@ class PocketVoices:
             self.fetch(name)
             state: State = self._model.get_state_for_audio_prompt(name)
             return state
-        if file.suffix == ".safetensors":
+        if is_voice_state(file):
             return self._read_state(name, file)
         kept = Path(self._directory) / f"{name}.safetensors"
         if not kept.exists():
@@ -117,19 +115,12 @@ class PocketVoices:
                 "HF_TOKEN, or give an exported voice state (.safetensors)."
             )
         try:
-            with wave.open(str(file), "rb") as recording:
-                rate = recording.getframerate()
             samples, rate = audio_read(file)
         except Exception as error:
             raise EngineError(
                 f"--voice {name}: {file} cannot be read as a recording ({error}); "
                 "give a 16-bit PCM WAV file or an exported voice state (.safetensors)"
             ) from error
-        if not MIN_PROMPT_HERTZ <= rate <= MAX_PROMPT_HERTZ:
-            raise EngineError(
-                f"--voice {name}: {file} has a rate of {rate} Hz; "
-                f"allowed are {MIN_PROMPT_HERTZ} to {MAX_PROMPT_HERTZ}"
-            )
         samples = samples[..., : MAX_PROMPT_SECONDS * rate]
         try:
             prompt = convert_audio(samples, rate, self._model.sample_rate, 1)

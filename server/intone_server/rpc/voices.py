@@ -1,7 +1,6 @@
 """VoiceService."""
 
 from intone.v1 import voices_pb2, voices_pb2_grpc
-from intone_server.errors import VoiceNotFound
 from intone_server.rpc import responses
 from intone_server.rpc.calls import Context
 from intone_server.rpc.requests import Faults
@@ -36,7 +35,5 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         self, request: voices_pb2.GetVoiceRequest, context: Context
     ) -> voices_pb2.GetVoiceResponse:
         catalogue = self._service.loaded().catalogue
-        if not request.name:
-            raise VoiceNotFound
         voice = catalogue.get(request.name)
         return voices_pb2.GetVoiceResponse(voice=responses.voice(voice, catalogue.default))

@@ -25,8 +25,8 @@ from intone_server.workers.messages import (
 
 log = structlog.stdlib.get_logger("intone.scheduling")
 
-# A worker that keeps dying is restarted ever more slowly, so that a broken machine is not busy
-# with nothing but restarts.
+# A worker that keeps dying before it is ready is restarted ever more slowly, so that a broken
+# machine is not busy with nothing but restarts.
 FIRST_RESTART_SECONDS = 0.05
 LAST_RESTART_SECONDS = 10.0
 # How long a worker may take to stop a generation (one step) and exit.
@@ -68,7 +68,7 @@ class SupervisedWorker:
         self._events = events
         self._stall_seconds = stall_seconds
         self.replicas = [Replica()]
-        self.info: EngineInfo | None = None
+        self._was_ready = False  # the present process
         self._link: WorkerLink | None = None
         self._heard_at = 0.0
         self._voices: dict[str, asyncio.Future[EngineVoice]] = {}
@@ -125,7 +125,6 @@ class SupervisedWorker:
     async def _supervise(self) -> None:
         pause = FIRST_RESTART_SECONDS
         while True:
-            started_at = time.monotonic()
             try:
                 self._link = await self._launch()
                 await self._listen(self._link)
@@ -143,10 +142,9 @@ class SupervisedWorker:
                 code = await link.close(STOP_SECONDS)
                 log.error("worker lost", pid=link.pid, exit_code=code)
             self._give_up("the worker process died while it was starting", expected=False)
-            ran_seconds = time.monotonic() - started_at
-            pause = FIRST_RESTART_SECONDS if ran_seconds > LAST_RESTART_SECONDS else pause
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LAST_RESTART_SECONDS)
+            pause = FIRST_RESTART_SECONDS if self._was_ready else 2 * pause
+            self._was_ready = False
+            await asyncio.sleep(min(pause, LAST_RESTART_SECONDS))
             for replica in self.replicas:
                 replica.replaced()
 
@@ -173,7 +171,7 @@ class SupervisedWorker:
             self._first.set_exception(WorkerUnusable(message, expected=expected))
 
     def _on_ready(self, link: WorkerLink, ready: Ready) -> None:
-        self.info = ready.info
+        self._was_ready = True
         self.replicas += [Replica() for _ in range(ready.replicas - len(self.replicas))]
         log.info("worker ready", pid=link.pid, replicas=ready.replicas)
         if not self._first.done():

@@ -28,7 +28,7 @@ _SHORT_TAIL_CHARACTERS = 12
 _CONJUNCTIONS = {
     "de": "aber als bis da dass denn der die das doch nachdem ob obwohl oder sondern sowie und "
     "während weil wenn wo",
-    "en": "after although and as because before but if nor or since so than that though unless "
+    "en": "after although and as because before but if nor or since than that though unless "
     "until when where whereas which while who whose yet",
     "es": "aunque como cuando donde e ni o pero porque pues que si sino u y",
     "fr": "afin car comme donc dont et lorsque mais ni où ou parce puis puisque quand que qui si",
@@ -144,7 +144,8 @@ def _leaves_short_tail(window: str, at: int, sentence: int | None) -> bool:
     if sentence is None or at >= sentence:
         return False
     tail = window[at:sentence].strip()
-    return len(tail.split()) < 2 and len(tail) <= _SHORT_TAIL_CHARACTERS
+    words = len(tail.split()) + len(_CJK_PAIR.findall(tail))
+    return words < 2 and len(tail) <= _SHORT_TAIL_CHARACTERS
 
 
 def _whole_spans(window: str) -> Iterator[tuple[int, int]]:

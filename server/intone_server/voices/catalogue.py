@@ -34,7 +34,7 @@ class Catalogue:
         try:
             return self._voices[name]
         except KeyError:
-            raise VoiceNotFound from None
+            raise VoiceNotFound(name) from None
 
     async def make_ready(self, name: str) -> None:
         """Return when the voice can speak. Raises VoiceNotFound, or Unavailable if its files

@@ -1,0 +1,105 @@
+"""The README is true: its examples run, its tables match the code."""
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from intone_server.errors import Reason
+from intone_server.rpc.statuses import CODES
+from intone_server.settings import Settings
+from processes import ServerProcess, running_server
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BIN = Path(sys.executable).parent
+BLOCKS = re.findall(r"<!-- run -->\n```(\w+)\n(.*?)```", README, re.DOTALL)
+LINES = [line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()]
+PROGRAMS = [block for kind, block in BLOCKS if kind == "python"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    with running_server("--engine", "builtin") as server:
+        yield server
+
+
+def run(command: list[str], server: ServerProcess, directory: Path) -> str:
+    """Run as a reader would, but with the test's server; returns the standard output."""
+    result = subprocess.run(
+        [word.replace("localhost:50051", server.address) for word in command],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={
+            **os.environ,
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "INTONE_SERVER": server.address,
+        },
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_each_command_line_runs(line: str, server: ServerProcess, tmp_path: Path) -> None:
+    """Where a line pipes through jq, which may not be here, Python takes its place."""
+    command, _, after = line.partition(" | jq ")
+    output = run(["bash", "-euo", "pipefail", "-c", command], server, tmp_path)
+    if after:
+        (tmp_path / "hello.wav").write_bytes(b64decode(json.loads(output)["audio"]))
+    if "hello.wav" in line:
+        assert (tmp_path / "hello.wav").read_bytes().startswith(b"RIFF")
+    elif "hello.pcm" in line:
+        assert (tmp_path / "hello.pcm").stat().st_size > 10_000
+    else:
+        assert output.strip()
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("line", [line for line in LINES if "| jq " in line])
+def test_the_lines_with_jq_run_as_written(
+    line: str, server: ServerProcess, tmp_path: Path
+) -> None:
+    run(["bash", "-euo", "pipefail", "-c", line], server, tmp_path)
+    assert (tmp_path / "hello.wav").read_bytes().startswith(b"RIFF")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_each_python_example_runs(program: str, server: ServerProcess, tmp_path: Path) -> None:
+    run([sys.executable, "-W", "error", "-c", program], server, tmp_path)
+    assert (tmp_path / "streamed.wav").read_bytes().startswith(b"RIFF")
+
+
+def settings_table() -> str:
+    rows = ["| flag | default | |", "| --- | --- | --- |"]
+    for item in dataclasses.fields(Settings):
+        default = item.default if item.default not in ("", (), False) else ""
+        flag = "--" + item.name.replace("_", "-")
+        rows.append(f"| `{flag}` | {default} | {item.metadata['help']} |")
+    return "\n".join(rows)
+
+
+def test_the_table_of_settings_is_complete() -> None:
+    """Paste what this prints when it fails."""
+    assert f"<!-- settings -->\n{settings_table()}\n" in README, settings_table()
+
+
+def test_the_table_of_errors_is_complete() -> None:
+    rows = dict(re.findall(r"^\| ([A-Z_]+) \| ([A-Z_, ]+) \|", README, re.MULTILINE))
+    told = {reason: code for code, reasons in rows.items() for reason in reasons.split(", ")}
+    assert told == {reason.value: CODES[reason].name for reason in Reason}
+
+
+def test_links_to_files_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
