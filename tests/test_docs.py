@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from intone_server.errors import Reason
 from intone_server.rpc.statuses import CODES
 from intone_server.settings import Settings
@@ -66,9 +67,7 @@ def test_each_command_line_runs(line: str, server: ServerProcess, tmp_path: Path
 
 @pytest.mark.system
 @pytest.mark.parametrize("line", [line for line in LINES if "| jq " in line])
-def test_the_lines_with_jq_run_as_written(
-    line: str, server: ServerProcess, tmp_path: Path
-) -> None:
+def test_the_lines_with_jq_run_as_written(line: str, server: ServerProcess, tmp_path: Path) -> None:
     run(["bash", "-euo", "pipefail", "-c", line], server, tmp_path)
     assert (tmp_path / "hello.wav").read_bytes().startswith(b"RIFF")
 

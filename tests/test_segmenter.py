@@ -363,13 +363,14 @@ def test_spoken_text_is_clean_and_spans_count_what_was_sent() -> None:
     assert (second.start, second.end) == (18, 29)
 
 
-def test_spans_go_on_after_clear() -> None:
+def test_spans_go_on_after_a_commit() -> None:
     target = segmenter()
     target.push("Hello there. How are")
     assert drain(target) == [("Hello there.", CommitReason.SENTENCE)]
-    target.commit(CommitReason.FLUSH, "lost")
-    target.clear()
-    assert (target.buffered_characters, target.has_text, target.next()) == (0, False, None)
+    target.commit(CommitReason.FLUSH, "mark")
+    assert target.pending_commits == 1
+    assert len(list(iter(target.next, None))) == 2
+    assert (target.pending_commits, target.has_text) == (0, False)
     target.push("Bye")
     target.commit(CommitReason.END_OF_INPUT)
     segment = target.next()

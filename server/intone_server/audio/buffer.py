@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from intone_server.engines.base import Samples
+from intone_server.audio import Samples
 
 # Of one message: 320 ms at 24 kHz. Fewer messages cost less; longer ones would make a `Clear`
 # leave more audio in flight.

@@ -6,7 +6,7 @@ import wave
 
 import numpy as np
 
-from intone_server.engines.base import Samples
+from intone_server.audio import Samples
 
 # 32767, not 32768: full scale is the same in both directions and never wraps.
 _FULL_SCALE = 32767.0

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-Samples = npt.NDArray[np.float32]
+from intone_server.audio import Samples
 
 
 class EngineError(Exception):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from intone_server.audio import Samples
 from intone_server.engines.base import (
     Ending,
     EngineError,
@@ -18,7 +19,6 @@ from intone_server.engines.base import (
     EngineVoice,
     Job,
     Output,
-    Samples,
 )
 
 if TYPE_CHECKING:

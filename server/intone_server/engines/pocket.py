@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from intone_server.audio import Samples
 from intone_server.engines.base import (
     Ending,
     EngineError,
@@ -20,7 +21,6 @@ from intone_server.engines.base import (
     EngineVoice,
     Job,
     Output,
-    Samples,
     Sampling,
 )
 from intone_server.engines.pocket_files import ADVICE, check_files, check_voice, is_config_file

@@ -74,11 +74,11 @@ class Deadlines:
         """What was due has been done."""
         self._done.add(due)
 
-    def first(self, now: float, situation: Situation) -> tuple[float, Due]:
-        """What is due first, and when."""
+    def first(self, now: float, situation: Situation) -> tuple[float, Due] | None:
+        """What is due first, and when; None if nothing will be."""
         if not situation.idle:
             self._busy_at = now
-        return min(self._all(situation), key=lambda item: item[0])
+        return min(self._all(situation), key=lambda item: item[0], default=None)
 
     def _all(self, situation: Situation) -> Iterator[tuple[float, Due]]:
         ends_at = self._session_ends_at

@@ -1,15 +1,25 @@
 """A piece of a stream's timeline: one segment, spoken or silent, on its way to the client."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
+from intone_server.audio import Samples
 from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
-from intone_server.engines.base import Samples
 from intone_server.errors import IntoneError
 from intone_server.scheduling.generation import Generation
 from intone_server.synthesis.events import Outcome, SegmentKind
-from intone_server.synthesis.segmenter import CommitReason
+from intone_server.synthesis.segmenter import CommitReason, Segment
+from intone_server.synthesis.speech import SpeechConfig, estimated_seconds, segment_seed
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A pause of so many samples at code point `position` of the stream's text."""
+
+    samples: int
+    position: int
 
 
 class Part:
@@ -51,22 +61,53 @@ class Part:
         self._silence = 0
 
     @classmethod
-    def silence(
-        cls, *, segment: int, position: int, samples: int, on_change: Callable[["Part"], None]
+    def speech(
+        cls,
+        segment: Segment,
+        index: int,
+        config: SpeechConfig,
+        on_change: Callable[["Part"], None],
     ) -> "Part":
-        """Exact silence at code point `position`; complete from the start."""
+        """A segment with its generation, not yet submitted; SKIPPED if it cannot be spoken."""
         part = cls(
-            segment=segment,
+            segment=index,
+            kind=SegmentKind.SPEECH,
+            start=segment.start,
+            end=segment.end,
+            text=segment.spoken_text,
+            seed=segment_seed(config.seed, index),
+            reason=segment.reason,
+            on_change=on_change,
+        )
+        if not segment.speakable:
+            part.end_with(Outcome.SKIPPED)
+            return part
+        part.generation = Generation(
+            text=part.text,
+            voice=config.voice,
+            sampling=config.sampling,
+            seed=part.seed,
+            estimated_seconds=estimated_seconds(part.text),
+            listener=part,
+            max_queue_wait=config.max_queue_wait,
+        )
+        return part
+
+    @classmethod
+    def silence(cls, silence: Silence, index: int) -> "Part":
+        """Exact silence; complete from the start."""
+        part = cls(
+            segment=index,
             kind=SegmentKind.SILENCE,
-            start=position,
-            end=position,
+            start=silence.position,
+            end=silence.position,
             text="",
             seed=0,
             reason=CommitReason.PAUSE,
-            on_change=on_change,
+            on_change=lambda _: None,
         )
         part.started = True
-        part._silence = part.made_samples = samples
+        part._silence = part.made_samples = silence.samples
         part.outcome = Outcome.COMPLETE
         return part
 

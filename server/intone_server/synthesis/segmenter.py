@@ -111,6 +111,11 @@ class Segmenter:
         return self._position - self._base - self._start
 
     @property
+    def pending_commits(self) -> int:
+        """Commits that `next` has not reached."""
+        return len(self._commits)
+
+    @property
     def has_text(self) -> bool:
         """Whether something else than white space waits to be returned."""
         waiting = _TEXT.search(self._text, self._start) is not None
@@ -147,14 +152,6 @@ class Segmenter:
         end = last_end(view, self._language)
         self._commits.append(_Commit(self._base + end, CommitReason.TEXT_DELAY, None))
         return True
-
-    def clear(self) -> None:
-        """Drop all text and marks that were not yet returned. Positions go on."""
-        self._pieces.clear()
-        self._commits.clear()
-        self._text = ""
-        self._base = self._position
-        self._start = self._scan = 0
 
     def next(self) -> Segment | object | None:
         """The next segment or, where a commit's text ends, its mark. None: more text is needed.

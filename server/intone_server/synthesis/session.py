@@ -7,13 +7,12 @@ import asyncio
 import enum
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from intone_server.errors import IntoneError
 from intone_server.scheduling.admission import Permit
-from intone_server.scheduling.generation import Generation
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.deadlines import Deadlines, Due, SessionLimits, Situation
 from intone_server.synthesis.events import (
@@ -23,16 +22,17 @@ from intone_server.synthesis.events import (
     Flushed,
     Notice,
     NoticeKind,
-    Outcome,
     Queued,
-    SegmentKind,
     Stats,
 )
-from intone_server.synthesis.part import Part
+from intone_server.synthesis.part import Part, Silence
 from intone_server.synthesis.segmenter import CommitReason, Segment, SegmentationMode, Segmenter
-from intone_server.synthesis.speech import SpeechConfig, estimated_seconds, segment_seed
+from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.timeline import Timeline
 from intone_server.synthesis.transcript import Transcript
+
+# Answers that may wait for a client that sends commands and does not read; text has its own bound.
+MAX_WAITING_EVENTS = 1000
 
 
 class SessionState(enum.Enum):
@@ -41,22 +41,6 @@ class SessionState(enum.Enum):
     SPEAKING = "speaking"
     FINISHING = "finishing"  # no more input; what there is will be spoken
     CLOSED = "closed"
-
-
-@dataclass(frozen=True, slots=True)
-class _FlushMark:
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _PauseMark:
-    samples: int
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class _EndMark:
-    reason: FinishReason
 
 
 class Session:
@@ -142,19 +126,20 @@ class Session:
     def flush(self, flush_id: str) -> None:
         """Speak what is buffered; answered by Flushed after its audio."""
         self._deadlines.heard(time.monotonic())
-        self._commit(CommitReason.FLUSH, _FlushMark(flush_id))
+        self._commit(CommitReason.FLUSH, Flushed(flush_id, 0, cleared=False))
 
     def pause(self, seconds: float) -> None:
         """Exact silence at this point of the text."""
         self._deadlines.heard(time.monotonic())
         samples = round(seconds * self.config.sample_rate_hertz)
-        self._commit(CommitReason.PAUSE, _PauseMark(samples, self._segmenter.position))
+        self._commit(CommitReason.PAUSE, Silence(samples, self._segmenter.position))
 
     def end_input(self, reason: FinishReason = FinishReason.END_OF_INPUT) -> None:
         """No more text will come: speak the rest, then finish."""
         if self._state is SessionState.SPEAKING:
-            self._commit(CommitReason.END_OF_INPUT, _EndMark(reason))
             self._state = SessionState.FINISHING
+            self._segmenter.commit(CommitReason.END_OF_INPUT, Finished(reason, self.stats))
+            self._advance()
 
     def clear(self, clear_id: str, heard_samples: int | None) -> None:
         """Barge-in. `heard_samples` on the stream's timeline; None takes it from the clock."""
@@ -167,9 +152,9 @@ class Session:
             ahead = timeline.playout.ahead(now) * self.config.sample_rate_hertz
             heard_samples = timeline.sample_offset - round(ahead)
         split = self._transcript.split(heard_samples)
-        flush_ids, queued = self._drop_text()
+        flushes, queued = self._drop_text()
         self._current = None
-        timeline.clear(clear_id, split, flush_ids, queued)
+        timeline.clear(clear_id, split, flushes, queued)
         self._transcript.restart()
         self._advance()
 
@@ -191,10 +176,11 @@ class Session:
         self._advance()
 
     async def wait_for_room(self) -> None:
-        """Return when the session can hold more text. Until then the client's are not read."""
-        while self._segmenter.buffered_characters > self._max_buffered:
-            if self._state is SessionState.CLOSED:
-                return
+        """Return when the session can hold more. Until then the client's messages are not read."""
+        while self._state is not SessionState.CLOSED and (
+            self._segmenter.buffered_characters > self._max_buffered
+            or self._segmenter.pending_commits + len(self._timeline) > MAX_WAITING_EVENTS
+        ):
             self._room.clear()
             await self._room.wait()
 
@@ -225,66 +211,39 @@ class Session:
     def _advance(self) -> None:
         """Move on as far as possible. Called after every change."""
         while (
-            self._state is not SessionState.CLOSED
-            and self._current is None
-            and self._timeline.unsent_samples < self._most_unsent
+            self._state is not SessionState.CLOSED and self._current is None and not self._is_full
         ):
             match self._segmenter.next():
                 case None:
                     break
                 case Segment() as segment:
-                    self._speak(segment)
-                case _FlushMark(id=flush_id):
-                    self._timeline.add(Flushed(flush_id, 0, cleared=False))
-                case _PauseMark(samples=samples, position=position):
-                    self._be_silent(samples, position)
-                case _EndMark(reason=reason):
-                    self._timeline.add(Finished(reason, self.stats))
+                    self._speak(
+                        Part.speech(segment, self.stats.segments, self.config, self._on_part)
+                    )
+                case Silence() as silence:
+                    self._put(Part.silence(silence, self.stats.segments))
+                case Flushed() | Finished() as event:
+                    self._timeline.add(event)
         self._permit.talking = self._current is not None or self._segmenter.has_text
         self._room.set()
         self._wake.set()
         self._arm()
 
-    def _speak(self, segment: Segment) -> None:
-        part = Part(
-            segment=self.stats.segments,
-            kind=SegmentKind.SPEECH,
-            start=segment.start,
-            end=segment.end,
-            text=segment.spoken_text,
-            seed=segment_seed(self.config.seed, self.stats.segments),
-            reason=segment.reason,
-            on_change=self._on_part,
-        )
+    @property
+    def _is_full(self) -> bool:
+        """Whether the client has so much audio to take that no more is made for it."""
+        return self._timeline.unsent_samples >= self._most_unsent
+
+    def _speak(self, part: Part) -> None:
         self._put(part)
-        if not segment.speakable:
-            part.end_with(Outcome.SKIPPED)
+        if part.generation is None:
             return
-        part.generation = Generation(
-            text=part.text,
-            voice=self.config.voice,
-            sampling=self.config.sampling,
-            seed=part.seed,
-            estimated_seconds=estimated_seconds(part.text),
-            listener=part,
-            max_queue_wait=self.config.max_queue_wait,
-        )
         self._current = part
         self._scheduler.submit(part.generation)
         position = self._scheduler.position(part.generation)
         if position is not None and self.config.queue_events:
             wait = self._scheduler.load().estimated_wait_seconds
             self._timeline.aside(Queued(part.segment, position, wait))
-
-    def _be_silent(self, samples: int, position: int) -> None:
-        self._put(
-            Part.silence(
-                segment=self.stats.segments,
-                position=position,
-                samples=samples,
-                on_change=self._on_part,
-            )
-        )
 
     def _put(self, part: Part) -> None:
         self.stats.segments += 1
@@ -315,17 +274,19 @@ class Session:
         if self._state is SessionState.CLOSED:
             return
         now = time.monotonic()
-        idle = self._current is None and not len(self._timeline)
+        full = self._is_full
         situation = Situation(
             listening=self._state is SessionState.SPEAKING,
-            idle=idle,
-            starving=self._current is None and self._segmenter.has_text,
-            full=self._timeline.unsent_samples >= self._most_unsent,
+            idle=self._current is None and not len(self._timeline),
+            starving=self._current is None and not full and self._segmenter.has_text,
+            full=full,
             draining=self._draining,
         )
-        at, due = self._deadlines.first(now, situation)
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(max(0.0, at - now), self._on_due, due)
+        first = self._deadlines.first(now, situation)
+        if first is not None:
+            at, due = first
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, at - now), self._on_due, due)
 
     def _on_due(self, due: Due) -> None:
         self._deadlines.done(due)
@@ -353,14 +314,14 @@ class Session:
     def _end_now(self) -> None:
         """The session limit: finish the running segment and no more."""
         self._state = SessionState.FINISHING
-        for flush_id in self._drop_text()[0]:
-            self._timeline.add(Flushed(flush_id, 0, cleared=True))
+        for flushed in self._drop_text()[0]:
+            self._timeline.add(flushed)
         self._timeline.add(Finished(FinishReason.SESSION_LIMIT, self.stats))
 
-    def _drop_text(self) -> tuple[list[str], int]:
-        """Take what is buffered: the ids of its flushes, and the number of its segments."""
+    def _drop_text(self) -> tuple[list[Flushed], int]:
+        """Take what is buffered: answers to its flushes, and the number of its segments."""
         self._segmenter.commit(CommitReason.FLUSH)
         rest = list(iter(self._segmenter.next, None))
         segments = sum(isinstance(item, Segment) for item in rest)
         self.stats.segments += segments
-        return [item.id for item in rest if isinstance(item, _FlushMark)], segments
+        return [replace(i, cleared=True) for i in rest if isinstance(i, Flushed)], segments

@@ -90,18 +90,17 @@ class Timeline:
         return None
 
     def clear(
-        self, clear_id: str, split: tuple[str, str, bool], flush_ids: list[str], queued: int
+        self, clear_id: str, split: tuple[str, str, bool], flushes: list[Flushed], queued: int
     ) -> None:
         """Drop all that is unsent, and say so in the order of the contract.
 
-        `split` is the text heard and not heard and whether that is an estimate; `flush_ids` are
-        those not yet on the timeline; `queued` counts the segments that never got this far.
+        `split` is the text heard and not heard and whether that is an estimate; `flushes` are
+        answers that were not yet here; `queued` counts the segments that never got this far.
         """
         finished, answered, discarded, dropped = self._drop(Outcome.CLEARED, None)
         self._epochs += 1
-        rest = [Flushed(flush_id, 0, cleared=True) for flush_id in flush_ids]
         cleared = Cleared(clear_id, self._epochs, dropped + queued, discarded, *split)
-        self._items.extend([*finished, *answered, *rest, cleared])
+        self._items.extend([*finished, *answered, *flushes, cleared])
         self.playout.stopped()
 
     def fail(self, error: IntoneError) -> None:
