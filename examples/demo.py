@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import tempfile
 
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
@@ -12,23 +13,26 @@ SENTENCE = "Hello! Text streams in, and speech streams out."
 
 def main() -> None:
     """Needs `intone` and `intone-server` on the PATH."""
-    server = subprocess.Popen(
-        ["intone-server", "--engine", "builtin", "--listen", "127.0.0.1:0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        address = server.stdout.readline().removeprefix("listening on ").strip()
-        wait_until_ready(address)
-        subprocess.run(
-            ["intone", "--server", address, "say", SENTENCE, "-o", "hello.wav"], check=True
+    with tempfile.TemporaryFile("w+") as log:
+        server = subprocess.Popen(
+            ["intone-server", "--engine", "builtin", "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
         )
-        print("wrote hello.wav")
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait()
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().removeprefix("listening on ").strip()
+            wait_until_ready(address)
+            say = ["intone", "--server", address, "say", SENTENCE, "-o", "hello.wav"]
+            subprocess.run(say, check=True)
+            print("wrote hello.wav")
+        except (grpc.RpcError, subprocess.CalledProcessError):
+            log.seek(0)
+            raise SystemExit(f"the demo failed; the server's log:\n{log.read()}") from None
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait()
 
 
 def wait_until_ready(address: str) -> None:

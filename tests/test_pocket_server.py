@@ -278,4 +278,4 @@ def test_a_config_that_names_a_missing_file_is_said_at_start(
     flags[flags.index(str(tiny_pocket.config))] = str(config)
     result = run_server(*flags)
     assert result.returncode == 1
-    assert "/none/such.safetensors, which is not a file" in result.stderr
+    assert "/none/such.safetensors, which is not a file, is needed" in result.stderr

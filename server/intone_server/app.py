@@ -92,15 +92,17 @@ class App:
         self._launcher = Launcher(
             WorkerSpec(engines[settings.engine], options, settings.log_format)
         )
-        self._told_ready = False
-        self._health_task: asyncio.Task[None] | None = None
+        self._capacity_changed = asyncio.Event()
 
     async def run(self) -> int:
         """Serve until a signal says stop. Returns the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal)
-        watchdog = asyncio.create_task(self._watch())
+        helpers = [
+            asyncio.create_task(self._watch_workers()),
+            asyncio.create_task(self._keep_health()),
+        ]
         try:
             try:
                 address = await self._server.start(self._settings.listen)
@@ -123,7 +125,8 @@ class App:
             await self._drain()
             return 0
         finally:
-            watchdog.cancel()
+            for helper in helpers:
+                helper.cancel()
             await self._shut_down()
 
     async def _load(self) -> bool:
@@ -183,15 +186,21 @@ class App:
         return self._state is ServerState.SERVING and self._scheduler.is_ready()
 
     def _changed(self) -> None:
-        """The capacity may have changed: tell watchers, and health if readiness has."""
+        """The capacity, and readiness with it, may have changed."""
         self._server.status.changed()
-        if self._is_ready() != self._told_ready:
-            self._told_ready = not self._told_ready
-            self._health_task = asyncio.create_task(
-                self._server.set_health(serving=self._told_ready, names=READY_NAMES)
-            )
+        self._capacity_changed.set()
 
-    async def _watch(self) -> None:
+    async def _keep_health(self) -> None:
+        """Tell health whenever readiness has changed."""
+        told = False
+        while True:
+            await self._capacity_changed.wait()
+            self._capacity_changed.clear()
+            if self._is_ready() != told:
+                told = not told
+                await self._server.set_health(serving=told, names=READY_NAMES)
+
+    async def _watch_workers(self) -> None:
         """Replace workers that are stuck."""
         while True:
             await asyncio.sleep(WATCHDOG_SECONDS)
@@ -226,8 +235,6 @@ class App:
         self._admission.draining = True
         await self._server.stop(0)
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
-        if self._health_task is not None:
-            await asyncio.wait([self._health_task])
         self._states.cleanup()
         log.info("stopped")
 

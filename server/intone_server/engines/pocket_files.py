@@ -4,6 +4,7 @@ imported, so that a wrong path or a missing network is told in a second."""
 import importlib.util
 import json
 import os
+import threading
 import urllib.error
 import urllib.request
 import wave
@@ -16,7 +17,7 @@ from intone_server.engines.base import EngineError
 
 log = structlog.stdlib.get_logger("intone.engine")
 
-# One short request tells whether the hub can be reached; the library itself would retry for 20 s.
+# One short request tells whether the hub can be reached.
 PROBE_SECONDS = 3.0
 
 # Keys of a model config that name files, as (section, key); a section of "" is the top level.
@@ -52,8 +53,8 @@ def check_files(model: str) -> None:
         reference = (values or {}).get(key)
         fallback = config.get("weights_path_without_voice_cloning") if not section else None
         if reference:
-            _check_reference(reference, fallback)
-    _check_reference(config["flow_lm"]["lookup_table"]["tokenizer_path"], None)
+            check_reference("--model", reference, fallback)
+    check_reference("--model", config["flow_lm"]["lookup_table"]["tokenizer_path"])
 
 
 def check_voice(name: str, file: Path) -> None:
@@ -128,24 +129,24 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config  # type: ignore[no-any-return]
 
 
-def _check_reference(reference: str, fallback: object) -> None:
+def check_reference(setting: str, reference: str, fallback: str | None = None) -> None:
+    """See to it that a file of the library's notation can be had: hf://, https:// or a path.
+
+    `fallback` is what the library takes if it cannot have `reference`. Raises EngineError, which
+    names `setting`, within PROBE_SECONDS; the library itself would retry for 20 s.
+    """
     if reference.startswith("hf://"):
-        if _is_cached(reference):
+        if _is_cached(reference) or _hub_answers():
             return
-        fallback_cached = isinstance(fallback, str) and _is_cached(fallback)
-        if _hub_is_usable():
-            return
-        if fallback_cached:
-            _go_offline()
-            log.warning("model hub not reachable, using the cached model without voice cloning")
-            return
-        raise EngineError(
-            f"--model: {reference} is not in the cache and the hub cannot be reached. {ADVICE}"
-        )
-    if reference.startswith(("http://", "https://")):
-        return
-    if not Path(reference).is_file():
-        raise EngineError(f"--model: the config names {reference}, which is not a file")
+        if fallback is None or not _is_cached(fallback):
+            raise EngineError(
+                f"{setting}: {reference} is not in the cache and the hub cannot be reached. "
+                f"{ADVICE}"
+            )
+        _go_offline()
+        log.warning("model hub not reachable, using the cached model without voice cloning")
+    elif not reference.startswith(("http://", "https://")) and not Path(reference).is_file():
+        raise EngineError(f"{setting}: {reference}, which is not a file, is needed")
 
 
 def _is_cached(reference: str) -> bool:
@@ -157,19 +158,29 @@ def _is_cached(reference: str) -> bool:
     return isinstance(found, str)
 
 
-def _hub_is_usable() -> bool:
+def _hub_answers() -> bool:
+    """Whether the hub can be reached; False in offline mode."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
         return False
     request = urllib.request.Request(constants.ENDPOINT, method="HEAD")  # noqa: S310 - the hub's own setting
-    try:
-        with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310
-            return True
-    except urllib.error.HTTPError:
-        return True  # it answered
-    except OSError:
-        return False
+    answered: list[bool] = []
+
+    def probe() -> None:
+        try:
+            with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310
+                answered.append(True)
+        except urllib.error.HTTPError:
+            answered.append(True)  # whatever it said
+        except OSError:
+            pass
+
+    # A thread, because looking up a name has no timeout of its own.
+    probing = threading.Thread(target=probe, name="hub-probe", daemon=True)
+    probing.start()
+    probing.join(PROBE_SECONDS)
+    return bool(answered)
 
 
 def _go_offline() -> None:

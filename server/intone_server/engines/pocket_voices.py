@@ -18,7 +18,7 @@ from pocket_tts.utils.utils import (
 )
 
 from intone_server.engines.base import EngineError, EngineOptions, EngineVoice
-from intone_server.engines.pocket_files import is_voice_state
+from intone_server.engines.pocket_files import check_reference, is_voice_state
 
 # Encoding a recording takes memory that grows with the square of its length (fact 11).
 MAX_PROMPT_SECONDS = 30
@@ -56,8 +56,10 @@ class PocketVoices:
     def fetch(self, name: str) -> None:
         """Download the state of a predefined voice, unless it is cached. Raises EngineError."""
         if name in self._predefined and name not in self._files:
+            reference = get_predefined_voice(self._model.origin.stem, name)
+            check_reference(f"voice {name}", reference)
             try:
-                download_if_necessary(get_predefined_voice(self._model.origin.stem, name))
+                download_if_necessary(reference)
             except Exception as error:
                 raise EngineError(f"voice {name!r} cannot be downloaded: {error}") from error
 

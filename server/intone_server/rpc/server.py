@@ -35,7 +35,7 @@ READY_NAMES = (READINESS, "", *SERVICES)
 # Longest request: text within its limits, in UTF-8, with room to spare.
 MAX_REQUEST_BYTES = 1024 * 1024
 
-OPTIONS: list[tuple[str, Any]] = [
+_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     # Ping silent clients, so that one which vanished is noticed within 80 s.
     ("grpc.keepalive_time_ms", 60_000),
@@ -51,6 +51,12 @@ OPTIONS: list[tuple[str, Any]] = [
 ]
 
 
+# Connections are renewed now and then, so that long-lived clients find new pods. Open streams keep
+# the old connection as long as they live.
+MAX_CONNECTION_AGE_SECONDS = 1800
+CONNECTION_GRACE_SECONDS = 60  # beyond the longest stream
+
+
 class RpcServer:
     """The gRPC server around the servicers. Ready to be started; not serving yet."""
 
@@ -58,7 +64,12 @@ class RpcServer:
         self.tts = TextToSpeechServicer(service)
         self.status = StatusServicer(service)
         self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(interceptors=[CallInterceptor()], options=OPTIONS)
+        grace = service.session_limits.session_limit + CONNECTION_GRACE_SECONDS
+        ages = [
+            ("grpc.max_connection_age_ms", MAX_CONNECTION_AGE_SECONDS * 1000),
+            ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
+        ]
+        self._server = grpc.aio.server(interceptors=[CallInterceptor()], options=[*_OPTIONS, *ages])
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(VoiceServicer(service), self._server)
         status_pb2_grpc.add_StatusServiceServicer_to_server(self.status, self._server)
