@@ -108,7 +108,7 @@ async def test_whatever_happens_a_replica_runs_one_generation_and_none_is_forgot
         elif action == "cancel" and everything:
             everything[number % len(everything)].cancel()
         elif action == "lose" and replica.state is not ReplicaState.DEAD:
-            scheduler.on_lost(replica)
+            scheduler.on_lost([replica])
             replica.replaced()
             replica.ready(worker.link)  # type: ignore[arg-type]
             scheduler.on_idle()
@@ -191,13 +191,23 @@ async def test_a_lost_generation_goes_first_once_and_then_fails() -> None:
     scheduler.submit(second)
     for _ in range(2):
         assert worker.replicas[0].generation is first
-        scheduler.on_lost(worker.replicas[0])
+        scheduler.on_lost(worker.replicas)
         worker.replicas[0].replaced()
         worker.replicas[0].ready(worker.link)  # type: ignore[arg-type]
         scheduler.on_idle()
     assert heard(first) == ["started", "started", Reason.REPLICA_LOST]
     assert worker.replicas[0].generation is second
     second.cancel()
+
+
+async def test_no_replica_of_a_lost_worker_is_given_anything() -> None:
+    scheduler, worker = scheduler_of(2)
+    only = generation()
+    scheduler.submit(only)
+    scheduler.on_lost(worker.replicas)
+    assert only.status is GenerationStatus.QUEUED
+    assert {r.state for r in worker.replicas} == {ReplicaState.DEAD}
+    only.cancel()
 
 
 def test_an_illegal_transition_raises() -> None:

@@ -142,10 +142,11 @@ class Scheduler:
                 error = SynthesisFailed(Reason.SYNTHESIS_FAILED, "the model failed on this segment")
                 self._fail(generation, GenerationStatus.FAILED, error)
 
-    def on_lost(self, replica: Replica) -> None:
-        """A worker is gone: its generation is run once more elsewhere, unless it was heard."""
-        generation = replica.lost()
-        if generation is not None:
+    def on_lost(self, replicas: list[Replica]) -> None:
+        """A worker is gone: what it ran is run once more elsewhere, unless it was heard."""
+        # All of them first: none of its replicas may be given anything now.
+        lost = [generation for replica in replicas if (generation := replica.lost())]
+        for generation in lost:
             self._stop_timer(generation)
             if generation.has_audio or generation.attempts > 1:
                 error = Unavailable(
@@ -157,7 +158,7 @@ class Scheduler:
             else:
                 generation.become(GenerationStatus.QUEUED)
                 self._queue.push(generation, again=True)
-                self._dispatch()
+        self._dispatch()
         self.on_change()
 
     def measured(self, audio_seconds: float, run_seconds: float) -> None:

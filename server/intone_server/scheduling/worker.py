@@ -50,8 +50,8 @@ class WorkerEvents(Protocol):
     def on_idle(self) -> None:
         """A replica can take a generation."""
 
-    def on_lost(self, replica: Replica) -> None:
-        """The worker of this replica is gone; `replica.lost()` has not been called yet."""
+    def on_lost(self, replicas: list[Replica]) -> None:
+        """The worker of these replicas is gone; `lost()` has not been called on them yet."""
 
 
 class SupervisedWorker:
@@ -130,8 +130,10 @@ class SupervisedWorker:
                 await self._listen(self._link)
             except (OSError, EOFError) as error:
                 self._give_up(f"a worker process could not be started: {error!r}", expected=False)
-            for replica in self.replicas:
-                self._events.on_lost(replica)
+            except Exception:
+                # A fault on our side of the pipe: a new process is the way back to a known state.
+                log.exception("supervision failed")
+            self._events.on_lost(self.replicas)
             for voice in self._voices.values():
                 voice.set_exception(LookupError("the worker was lost"))
                 voice.exception()  # seen here: its callers may all have left
@@ -156,7 +158,8 @@ class SupervisedWorker:
                 case Ready():
                     self._on_ready(link, report)
                 case Unusable():
-                    log.error("worker cannot start", error=report.message)
+                    if self._first.done():  # else the app says it, and exits
+                        log.error("worker cannot start", error=report.message)
                     self._give_up(report.message, expected=report.expected)
                 case VoiceLoaded():
                     self._on_voice(link, report)
