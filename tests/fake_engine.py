@@ -71,7 +71,6 @@ class FakeEngine:
             languages=("en",),
             features=frozenset({"temperature", "seed"}),
             sample_rate_hertz=RATE,
-            frame_samples=FRAME,
             max_segment_characters=200,
             default_voice="anna",
             voices=(

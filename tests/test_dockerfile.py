@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import yaml
 
-from intone_server import settings
+from intone_server import flags, settings
 from intone_server.__main__ import ENGINES
 
 ROOT = Path(__file__).parent.parent
@@ -97,8 +97,8 @@ def test_the_server_listens_on_the_exposed_port_of_every_address() -> None:
 
 
 def test_the_server_accepts_its_environment() -> None:
-    settings.parse_settings([], environment(), sorted(ENGINES))
-    assert settings.unknown_variables(environment()) == []
+    flags.parse_settings([], environment(), sorted(ENGINES))
+    assert flags.unknown_variables(environment()) == []
 
 
 def test_the_cache_is_a_volume_that_the_user_may_write() -> None:

@@ -44,7 +44,7 @@ def samples(events: list[tts_pb2.SpeechEvent]) -> int:
 def run_server(*flags: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A server that is expected to exit by itself."""
     return subprocess.run(
-        [sys.executable, str(TESTS / "fake_server.py"), "--listen", "127.0.0.1:0", *flags],
+        [sys.executable, str(TESTS / "fake_server.py"), "--listen=127.0.0.1:0", *flags],
         capture_output=True,
         text=True,
         timeout=60,
@@ -191,6 +191,8 @@ def test_kill_9_of_the_front_leaves_no_process(directory: Path, busy: bool) -> N
         (["--engine", "fake", "--model", "broken"], "ZeroDivisionError"),
         (["--engine", "fake", "--model", "dies"], "could not be started"),
         (["--engine", "builtin", "--default-voice", "emma"], "'heart' alone"),
+        (["--engine", "builtin", "--model", "german"], "hibari-heart alone"),
+        (["--engine", "pocket", "--model", "/no.yaml"], "--model=/no.yaml: no such file"),
         (["--engine", "pocket", "--model", "klingon"], "no model 'klingon'; there are"),
         (["--engine", "pocket", "--model", "english"], "--engine builtin"),
     ],
@@ -207,7 +209,7 @@ def test_all_wrong_settings_are_listed_at_once() -> None:
     result = run_server(
         "--engine", "x", "--workers", "0", "--voice", "A=/none", INTONE_MAX_STREAMS="many"
     )
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert result.stdout == ""
     for fault in ("--engine=x", "--workers=0", "--voice=A=/none", "INTONE_MAX_STREAMS=many"):
         assert fault in result.stderr
@@ -224,6 +226,26 @@ def test_a_unix_socket_works(directory: Path) -> None:
     with running_server("--engine", "fake", "--listen", path) as server:
         assert server.address == path
         assert samples(speak(path, "One two.")) == 2 * FRAME
+
+
+def test_a_unix_socket_in_use_is_not_taken_over(directory: Path) -> None:
+    path = f"unix:{directory}/intone.sock"
+    with running_server("--engine", "fake", "--listen", path):
+        result = run_server("--engine", "fake", "--listen", path)
+        assert result.returncode == 1
+        assert f"cannot listen on {path}" in result.stderr
+        assert samples(speak(path, "Still here.")) == 2 * FRAME
+
+
+def test_a_text_that_the_library_cannot_speak_fails_alone() -> None:
+    """hibari-tts 0.2.1 raises on numbers of more than about 36 digits."""
+    with running_server("--engine", "builtin") as server:
+        (worker,) = server.workers()
+        with pytest.raises(grpc.RpcError) as caught:
+            speak(server.address, f"Order {'1' * 60}.")
+        assert caught.value.code() is grpc.StatusCode.INTERNAL
+        assert samples(speak(server.address, "Fine.")) > 0
+        assert [w.pid for w in server.workers()] == [worker.pid]
 
 
 def test_no_user_text_reaches_the_logs(fake_server: ServerProcess) -> None:

@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from intone_server import settings
+from intone_server import flags, settings
 from intone_server.__main__ import ENGINES
 from intone_server.rpc.server import LIVENESS, READINESS, STARTUP
 
@@ -175,8 +175,8 @@ def test_the_grace_period_covers_pre_stop_drain_and_exit(
 def test_the_server_accepts_its_environment_and_no_service_adds_to_it(
     deployment: Object, server: Object
 ) -> None:
-    settings.parse_settings([], environment(server), sorted(ENGINES))
-    assert settings.unknown_variables(environment(server)) == []
+    flags.parse_settings([], environment(server), sorted(ENGINES))
+    assert flags.unknown_variables(environment(server)) == []
     assert pod(deployment)["enableServiceLinks"] is False
 
 

@@ -41,7 +41,7 @@ class Worker:
         pass
 
 
-class Listener:
+class Observer:
     """Takes down what a generation tells."""
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ def generation(**values: Any) -> Generation:
         "sampling": Sampling(),
         "seed": 0,
         "estimated_seconds": 1.0,
-        "listener": Listener(),
+        "observer": Observer(),
     }
     return Generation(**(defaults | values))
 
 
 def heard(of: Generation) -> list[str]:
-    assert isinstance(of.listener, Listener)
-    return of.listener.heard
+    assert isinstance(of.observer, Observer)
+    return of.observer.heard
 
 
 def scheduler_of(replicas: int) -> tuple[Scheduler, Worker]:
@@ -175,7 +175,7 @@ async def test_a_cancelled_generation_holds_its_replica_until_it_is_released() -
 
 async def test_a_wait_over_the_limit_expires() -> None:
     scheduler, _ = scheduler_of(1)
-    first, second = generation(), generation(max_queue_wait=0.01)
+    first, second = generation(), generation(max_queue_wait_seconds=0.01)
     scheduler.submit(first)
     scheduler.submit(second)
     await asyncio.sleep(0.05)
@@ -220,6 +220,7 @@ def test_an_illegal_transition_raises() -> None:
 class TestAdmission:
     def admission(self) -> Admission:
         admission = Admission(stream_limit=2, queue_limit=1)
+        admission.started = True
         admission.ready = lambda: True
         return admission
 
@@ -244,9 +245,7 @@ class TestAdmission:
         with pytest.raises(Unavailable) as caught:
             admission.check_available()
         assert caught.value.reason is Reason.STARTING
-        admission.ready = lambda: True
-        admission.check_available()
-        admission.ready = lambda: False
+        admission.started = True
         with pytest.raises(Unavailable) as caught:
             admission.check_available()
         assert caught.value.reason is Reason.NO_REPLICA

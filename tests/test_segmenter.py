@@ -1,8 +1,10 @@
 """How growing text becomes segments."""
 
+
 # ruff: noqa: RUF001 (the marks of many scripts look alike)
 
 import time
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,16 @@ from intone_server.synthesis.segmenter import (
     Segment,
     SegmentationMode,
     Segmenter,
-    plan,
 )
+from intone_server.synthesis.segmenter import (
+    plan as plan_lazily,
+)
+
+
+def plan(*arguments: Any, **options: Any) -> list[Segment]:
+    """The segments of a whole text."""
+    return list(plan_lazily(*arguments, **options))
+
 
 SENTENCE, CLAUSE, MANUAL = SegmentationMode
 

@@ -1,8 +1,10 @@
 """What holds for segments of any text."""
 
+
 # ruff: noqa: RUF001 (the marks of many scripts look alike)
 
 import re
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,8 +14,16 @@ from intone_server.synthesis.segmenter import (
     Segment,
     SegmentationMode,
     Segmenter,
-    plan,
 )
+from intone_server.synthesis.segmenter import (
+    plan as plan_lazily,
+)
+
+
+def plan(*arguments: Any, **options: Any) -> list[Segment]:
+    """The segments of a whole text."""
+    return list(plan_lazily(*arguments, **options))
+
 
 LANGUAGES = ["en", "fr", "de", "it", "es", "pt", "ja", "zh", "xx"]
 

@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from intone_server.settings import (
-    Settings,
-    SettingsError,
-    environment_names,
-    parse_settings,
-    unknown_variables,
-)
+from intone_server.flags import environment_names, parse_settings, unknown_variables
+from intone_server.settings import Settings, SettingsError
 
 ENGINES = ["builtin", "pocket"]
 
@@ -62,7 +57,8 @@ def test_voices_repeat_or_are_separated_by_commas(tmp_path: Path) -> None:
         (["--voice", "Big=/dev/null"], "must match"),
         (["--voice", "x=/no/such/file"], "/no/such/file is not a readable file"),
         (["--voice", "x"], "must be NAME=FILE"),
-        (["--model", "own.yaml"], "--default-voice: a config file has no voices of its own"),
+        (["--model", "own.yaml"], "--model=own.yaml: no such file"),
+        (["--model", "/dev/null/x.yaml"], "no such file"),
     ],
 )
 def test_a_wrong_setting_says_what_is_right(flags: list[str], fault: str) -> None:

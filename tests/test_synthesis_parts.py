@@ -17,9 +17,9 @@ from intone_server.synthesis.transcript import Transcript
 
 RATE = 24000
 LIMITS = SessionLimits(
-    idle_timeout=60,
-    session_limit=3600,
-    slow_client_timeout=30,
+    idle_timeout_seconds=60,
+    session_limit_seconds=3600,
+    slow_client_timeout_seconds=30,
     max_unsent_seconds=10,
     max_buffered_characters=100,
 )
@@ -30,7 +30,7 @@ def situation(**changes: bool) -> Situation:
         "listening": True,
         "idle": True,
         "starving": False,
-        "full": False,
+        "open": True,
         "draining": False,
     }
     return Situation(**(values | changes))
@@ -73,13 +73,14 @@ class TestDeadlines:
         deadlines.heard(5, text=True)
         assert deadlines.first(5, situation(draining=True)) == (5.8, Due.DRAINED)
 
-    def test_a_client_is_slow_only_while_the_buffer_is_full(self) -> None:
+    def test_a_client_is_slow_when_a_write_hangs(self) -> None:
         deadlines = Deadlines(LIMITS, 0.8, 0)
         deadlines.writing(7)
-        assert deadlines.first(8, situation(idle=False, full=True)) == (37, Due.SLOW_CLIENT)
-        assert deadlines.first(8, situation(idle=False)) == (3540, Due.SESSION_NOTICE)
+        assert deadlines.first(8, situation(idle=False)) == (37, Due.SLOW_CLIENT)
+        assert deadlines.first(8, situation(open=False, idle=False)) == (37, Due.SLOW_CLIENT)
         deadlines.writing(None)
-        assert deadlines.first(8, situation(idle=False, full=True)) == (3540, Due.SESSION_NOTICE)
+        assert deadlines.first(8, situation(idle=False)) == (3540, Due.SESSION_NOTICE)
+        assert deadlines.first(8, situation(open=False, idle=False)) is None
 
     def test_a_session_that_was_ended_has_nothing_due(self) -> None:
         deadlines = Deadlines(LIMITS, 0.8, 0)

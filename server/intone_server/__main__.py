@@ -15,7 +15,8 @@ ENGINES = {
 
 def main(arguments: Sequence[str] | None = None, engines: Mapping[str, str] = ENGINES) -> int:
     """Run the server; returns its exit code."""
-    from intone_server.settings import SettingsError, parse_settings, unknown_variables
+    from intone_server.flags import parse_settings, unknown_variables
+    from intone_server.settings import SettingsError
 
     try:
         settings = parse_settings(
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None, engines: Mapping[str, str] = EN
     except SettingsError as error:
         for fault in error.faults:
             print(f"intone-server: {fault}", file=sys.stderr)
-        return 2
+        return 1
 
     import asyncio
 

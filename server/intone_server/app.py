@@ -25,6 +25,7 @@ from intone_server.scheduling.scheduler import Scheduler
 from intone_server.scheduling.worker import SupervisedWorker, WorkerUnusable
 from intone_server.settings import Settings
 from intone_server.synthesis.deadlines import SessionLimits
+from intone_server.transitions import change
 from intone_server.voices.catalogue import Catalogue
 from intone_server.workers.launch import Launcher
 from intone_server.workers.loading import WorkerSpec
@@ -47,6 +48,13 @@ class ServerState(enum.Enum):
     STOPPED = "stopped"
 
 
+_NEXT = {
+    ServerState.STARTING: frozenset({ServerState.SERVING, ServerState.STOPPED}),
+    ServerState.SERVING: frozenset({ServerState.DRAINING}),
+    ServerState.DRAINING: frozenset({ServerState.STOPPED}),
+}
+
+
 class App:
     """The composition root: everything is built here and handed what it needs."""
 
@@ -65,16 +73,16 @@ class App:
             scheduler=self._scheduler,
             admission=self._admission,
             session_limits=SessionLimits(
-                idle_timeout=settings.idle_timeout_seconds,
-                session_limit=settings.session_limit_seconds,
-                slow_client_timeout=settings.slow_client_timeout_seconds,
+                idle_timeout_seconds=settings.idle_timeout_seconds,
+                session_limit_seconds=settings.session_limit_seconds,
+                slow_client_timeout_seconds=settings.slow_client_timeout_seconds,
                 max_unsent_seconds=settings.max_unsent_seconds,
                 max_buffered_characters=settings.max_buffered_characters,
             ),
             request_limits=RequestLimits(
                 max_text_characters=settings.max_text_characters,
                 max_piece_characters=settings.max_piece_characters,
-                first_message_timeout=settings.first_message_timeout_seconds,
+                first_message_timeout_seconds=settings.first_message_timeout_seconds,
             ),
         )
         self._server = RpcServer(self._service)
@@ -142,9 +150,10 @@ class App:
             return False
         info = loading.result()
         catalogue = Catalogue(info.voices, info.default_voice, self._load_voice)
-        reader = ConfigReader(info, max_text_delay=self._settings.max_text_delay_seconds)
+        reader = ConfigReader(info, max_text_delay_seconds=self._settings.max_text_delay_seconds)
         self._service.runtime = Runtime(info, reader, catalogue)
-        self._state = ServerState.SERVING
+        self._become(ServerState.SERVING)
+        self._admission.started = True
         await self._server.set_health(serving=True, names=(STARTUP,))
         self._changed()
         log.info(
@@ -175,6 +184,9 @@ class App:
         if worker is None:
             raise LookupError("no healthy worker")
         return await worker.load_voice(name)
+
+    def _become(self, state: ServerState) -> None:
+        self._state = change(self._state, state, _NEXT)
 
     def _on_signal(self) -> None:
         """The first signal drains; a second one skips the wait."""
@@ -209,12 +221,12 @@ class App:
 
     async def _drain(self) -> None:
         """Readiness down, new calls refused, open streams finish; after the timeout, end them."""
-        self._state = ServerState.DRAINING
+        self._become(ServerState.DRAINING)
         self._admission.draining = True
         self._changed()
         timeout = self._settings.drain_timeout_seconds
         log.info("draining", open_streams=self._admission.open, timeout_seconds=timeout)
-        self._server.tts.drain()
+        self._server.tts.drain(timeout)
         await self._wait_for_streams(timeout)
         if self._admission.open:
             log.warning("drain timeout", open_streams=self._admission.open)
@@ -231,7 +243,7 @@ class App:
 
     async def _shut_down(self) -> None:
         """Stop in the order in which things depend on each other."""
-        self._state = ServerState.STOPPED
+        self._become(ServerState.STOPPED)
         self._admission.draining = True
         await self._server.stop(0)
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))

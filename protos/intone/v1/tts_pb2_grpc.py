@@ -65,7 +65,7 @@ class TextToSpeechServiceServicer:
 
     def Synthesize(self, request_iterator, context):
         """Text pieces in, events with audio out, while the text is still arriving. One call can carry
-        many utterances. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
+        many turns. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

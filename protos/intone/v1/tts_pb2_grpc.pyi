@@ -41,7 +41,7 @@ class TextToSpeechServiceStub:
     def __new__(cls, channel: _aio.Channel) -> TextToSpeechServiceAsyncStub: ...
     Synthesize: _grpc.StreamStreamMultiCallable[_tts_pb2.SynthesizeRequest, _tts_pb2.SynthesizeResponse]
     """Text pieces in, events with audio out, while the text is still arriving. One call can carry
-    many utterances. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
+    many turns. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
     """
     SynthesizeText: _grpc.UnaryStreamMultiCallable[_tts_pb2.SynthesizeTextRequest, _tts_pb2.SynthesizeTextResponse]
     """A whole text in, the same events out."""
@@ -61,7 +61,7 @@ class TextToSpeechServiceAsyncStub(TextToSpeechServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Synthesize: _aio.StreamStreamMultiCallable[_tts_pb2.SynthesizeRequest, _tts_pb2.SynthesizeResponse]  # type: ignore[assignment]
     """Text pieces in, events with audio out, while the text is still arriving. One call can carry
-    many utterances. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
+    many turns. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
     """
     SynthesizeText: _aio.UnaryStreamMultiCallable[_tts_pb2.SynthesizeTextRequest, _tts_pb2.SynthesizeTextResponse]  # type: ignore[assignment]
     """A whole text in, the same events out."""
@@ -84,7 +84,7 @@ class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tts_pb2.SynthesizeResponse], _abc.AsyncIterator[_tts_pb2.SynthesizeResponse]]:
         """Text pieces in, events with audio out, while the text is still arriving. One call can carry
-        many utterances. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
+        many turns. Half-close means end of input: the rest is spoken, then `Finished`, then OK.
         """
 
     @_abc_1.abstractmethod

@@ -70,7 +70,6 @@ class EngineInfo:
     languages: tuple[str, ...]
     features: frozenset[str]
     sample_rate_hertz: int
-    frame_samples: int
     max_segment_characters: int
     default_voice: str
     voices: tuple[EngineVoice, ...]
@@ -120,7 +119,8 @@ class Engine(Protocol):
     """A model library behind a few methods, all called by one thread.
 
     The worker calls `load` once, then `attach` once, then the rest. `load` may run in a process
-    that is forked later, so it starts no thread and runs no forward pass.
+    that is forked later, so it leaves no thread behind that later work needs, and runs no forward
+    pass.
     """
 
     def load(self, options: EngineOptions) -> None:
@@ -146,7 +146,10 @@ class Engine(Protocol):
         """Begin a job. The caller keeps to `capacity` jobs at a time."""
 
     def step(self) -> Sequence[Output]:
-        """Advance all running jobs by one step (for most engines a frame of 80 ms)."""
+        """Advance all running jobs by one step (for most engines a frame of 80 ms).
+
+        What goes wrong with one job ends it as FAILED; an exception says that the engine as a
+        whole is not fit to go on."""
 
     @property
     def capacity(self) -> int:

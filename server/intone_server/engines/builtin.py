@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 # The voice inside the wheel. The package's other voices are downloads, which this engine is for
 # doing without.
 VOICE = EngineVoice(name="heart", language="en", license="Apache-2.0", loaded=True)
-# 80 ms at 24 kHz, the frame of pocket-tts, so that both engines are chunked alike.
-FRAME_SAMPLES = 1920
+MODEL = f"hibari-{VOICE.name}"
+# What `--model` holds when nobody set it.
+DEFAULT_MODEL = "english"
 # The library cuts what is over 400 phonemes at punctuation; a code point of English is at most
 # about one phoneme.
 MAX_SEGMENT_CHARACTERS = 300
@@ -46,6 +47,10 @@ class BuiltinEngine:
     def load(self, options: EngineOptions) -> None:
         """Check the options. The session of onnxruntime has to wait for `attach`: it may own
         threads, which a fork would lose."""
+        if options.model not in (DEFAULT_MODEL, MODEL):
+            raise EngineError(
+                f"--model: the builtin engine has the model {MODEL} alone, not {options.model!r}"
+            )
         if options.voices:
             raise EngineError(
                 "--voice: the builtin engine cannot add voices; use --engine pocket for that"
@@ -70,11 +75,10 @@ class BuiltinEngine:
         return EngineInfo(
             engine="builtin",
             engine_version=version("hibari-tts"),
-            model=f"hibari-{VOICE.name}",
+            model=MODEL,
             languages=("en",),
             features=frozenset({"seed"}),
             sample_rate_hertz=self._tts.sample_rate,
-            frame_samples=FRAME_SAMPLES,
             max_segment_characters=MAX_SEGMENT_CHARACTERS,
             default_voice=VOICE.name,
             voices=(VOICE,),
@@ -95,7 +99,11 @@ class BuiltinEngine:
         if self._running is None:
             return ()
         job, parts = self._running
-        samples = None if job.stop.is_set() else next(parts, None)
+        try:
+            samples = None if job.stop.is_set() else next(parts, None)
+        except Exception as error:  # noqa: BLE001 - whatever the library raises costs this job alone
+            self._running = None
+            return (Output(job.generation_id, ending=Ending.FAILED, error=repr(error)),)
         if samples is not None:
             return (Output(job.generation_id, samples),)
         self._running = None

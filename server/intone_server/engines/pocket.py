@@ -1,6 +1,6 @@
 """Kyutai's pocket-tts. With `pocket_voices`, the only importer of torch and pocket_tts.
 
-"Fact" numbers below are properties of pocket-tts 4.0.1 that `tests/test_pocket_engine.py` checks.
+"Fact" numbers below are properties of pocket-tts 4.0.1 that `tests/test_pocket_server.py` checks.
 """
 
 import logging
@@ -116,7 +116,6 @@ class PocketEngine:
             languages=(language,) if language else (),
             features=self._features(),
             sample_rate_hertz=model.sample_rate,
-            frame_samples=self._frame_samples,
             max_segment_characters=MAX_SEGMENT_CHARACTERS,
             default_voice=self._voices.default,
             voices=self._voices.load_first(),

@@ -1,6 +1,7 @@
 """The client's side of a Synthesize stream."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 from intone.v1 import tts_pb2
@@ -53,7 +54,8 @@ class Inputs:
     def stop_waiting(self) -> None:
         """The server is shutting down: no stream that has not begun will."""
         for waiting in self._waiting:
-            waiting.reschedule(asyncio.get_running_loop().time())
+            with contextlib.suppress(RuntimeError):  # its time is over just now
+                waiting.reschedule(asyncio.get_running_loop().time())
 
     async def first(self, messages: Messages) -> tts_pb2.SynthesizeRequest | None:
         """The first message of a stream; None if it was half-closed without any.
@@ -67,7 +69,7 @@ class Inputs:
                 f"{len(self._waiting)} streams have not sent their first message, limit {limit}",
                 retry_after=self._service.scheduler.retry_after(),
             )
-        seconds = self._service.request_limits.first_message_timeout
+        seconds = self._service.request_limits.first_message_timeout_seconds
         waiting = asyncio.timeout(seconds)
         self._waiting.add(waiting)
         try:

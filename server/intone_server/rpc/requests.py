@@ -73,19 +73,24 @@ class Faults:
 class ConfigReader:
     """Turns `SpeechConfig` messages into domain values for one engine."""
 
-    def __init__(self, info: EngineInfo, *, max_text_delay: float) -> None:
+    def __init__(self, info: EngineInfo, *, max_text_delay_seconds: float) -> None:
         self._info = info
-        self._max_text_delay = max_text_delay
+        self._max_text_delay_seconds = max_text_delay_seconds
 
     def read(
-        self, config: tts_pb2.SpeechConfig, default: Encoding, allowed: tuple[Encoding, ...]
+        self,
+        config: tts_pb2.SpeechConfig,
+        default: Encoding,
+        allowed: tuple[Encoding, ...],
+        faults: "Faults",
     ) -> SpeechConfig:
         """The settings of a stream, with every default resolved.
 
-        Raises InvalidRequest with every fault. Whether the voice exists is the catalogue's to say.
+        Raises InvalidRequest with every fault, those that `faults` has already among them. Whether
+        the voice exists is the catalogue's to say.
         """
-        faults = Faults()
-        if config.language and config.language not in self._info.languages:
+        language = config.language.partition("-")[0]  # any region of a language is as good
+        if language and language not in self._info.languages:
             spoken = ", ".join(self._info.languages) or "unknown"
             faults.add(
                 "config.language",
@@ -98,7 +103,7 @@ class ConfigReader:
         mode = MODES.get(config.segmentation.mode)
         if mode is None:
             faults.add("config.segmentation.mode", f"has no value {config.segmentation.mode}")
-        delay = self._max_text_delay
+        delay = self._max_text_delay_seconds
         if config.segmentation.HasField("max_text_delay"):
             delay = faults.seconds(
                 "config.segmentation.max_text_delay",
@@ -116,7 +121,7 @@ class ConfigReader:
         assert mode is not None
         return SpeechConfig(
             voice=config.voice or self._info.default_voice,
-            language=config.language or next(iter(self._info.languages), ""),
+            language=language or next(iter(self._info.languages), ""),
             encoding=encoding,
             sample_rate_hertz=self._info.sample_rate_hertz,
             sampling=sampling,
@@ -124,8 +129,8 @@ class ConfigReader:
             mode=mode,
             max_characters=longest,
             first_max_characters=first,
-            max_text_delay=delay,
-            max_queue_wait=wait,
+            max_text_delay_seconds=delay,
+            max_queue_wait_seconds=wait,
             segment_events=config.segment_events,
             queue_events=config.queue_events,
         )
@@ -192,17 +197,14 @@ class ConfigReader:
         return longest, first
 
 
-def read_text(text: str, limit: int) -> str:
-    """The whole text of a unary call. Raises InvalidRequest."""
-    faults = Faults()
+def check_text(text: str, limit: int, faults: Faults) -> None:
+    """Note what is wrong with the whole text of a call."""
     if not text.strip():
         faults.add("text", "has nothing to speak: it is empty or blank")
     elif len(text) > limit:
         faults.add(
             "text", f"text has {len(text):,} characters, limit {limit:,}", Reason.TEXT_TOO_LONG
         )
-    faults.check()
-    return text
 
 
 def read_piece(text: str, limit: int) -> str:

@@ -10,7 +10,7 @@ from intone.v1 import tts_pb2, voices_pb2
 from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import EngineInfo, EngineVoice
 from intone_server.errors import IntoneError
-from intone_server.rpc.requests import ENCODINGS
+from intone_server.rpc.requests import ENCODINGS, SAMPLING_RANGES
 from intone_server.rpc.statuses import code_of, message_of
 from intone_server.synthesis import events
 from intone_server.synthesis.segmenter import CommitReason, Segment, SegmentationMode
@@ -32,6 +32,7 @@ def duration(seconds: float) -> duration_pb2.Duration:
 
 
 def audio_format(encoding: Encoding, sample_rate_hertz: int) -> tts_pb2.AudioFormat:
+    """Encoding and rate."""
     return tts_pb2.AudioFormat(
         encoding=ENCODING_VALUES[encoding], sample_rate_hertz=sample_rate_hertz
     )
@@ -40,14 +41,14 @@ def audio_format(encoding: Encoding, sample_rate_hertz: int) -> tts_pb2.AudioFor
 def effective_config(config: SpeechConfig, info: EngineInfo) -> tts_pb2.SpeechConfig:
     """The settings of a stream with the engine's defaults filled in."""
     sampling = tts_pb2.Sampling(seed=config.seed)
-    for name in ("temperature", "decode_steps", "eos_threshold", "noise_clamp", "frames_after_eos"):
+    for name in SAMPLING_RANGES:
         value = getattr(config.sampling, name)
         value = getattr(info.sampling, name) if value is None else value
         if value is not None:
             setattr(sampling, name, value)
     scheduling = tts_pb2.Scheduling()
-    if config.max_queue_wait is not None:
-        scheduling.max_queue_wait.CopyFrom(duration(config.max_queue_wait))
+    if config.max_queue_wait_seconds is not None:
+        scheduling.max_queue_wait.CopyFrom(duration(config.max_queue_wait_seconds))
     return tts_pb2.SpeechConfig(
         voice=config.voice,
         language=config.language,
@@ -57,7 +58,7 @@ def effective_config(config: SpeechConfig, info: EngineInfo) -> tts_pb2.SpeechCo
             mode=MODE_VALUES[config.mode],
             max_characters=config.max_characters,
             first_max_characters=config.first_max_characters,
-            max_text_delay=duration(config.max_text_delay),
+            max_text_delay=duration(config.max_text_delay_seconds),
         ),
         scheduling=scheduling,
         segment_events=config.segment_events,
@@ -66,6 +67,7 @@ def effective_config(config: SpeechConfig, info: EngineInfo) -> tts_pb2.SpeechCo
 
 
 def stats(totals: events.Stats) -> tts_pb2.Stats:
+    """Totals of a stream."""
     message = tts_pb2.Stats(
         characters=totals.characters,
         segments=totals.segments,
@@ -83,28 +85,31 @@ def stats(totals: events.Stats) -> tts_pb2.Stats:
 
 
 def segment_error(error: IntoneError) -> tts_pb2.SegmentError:
+    """Why a segment failed."""
     return tts_pb2.SegmentError(
         code=code_of(error).value[0], reason=error.reason, message=message_of(error)
     )
 
 
 def segment_finished(event: events.SegmentFinished) -> tts_pb2.SegmentFinished:
+    """How a segment ended."""
     return tts_pb2.SegmentFinished(
         segment=event.segment,
         outcome=_value("SEGMENT_OUTCOME", event.outcome),
         sample_count=event.sample_count,
-        synthesis_time=duration(event.synthesis_time),
+        synthesis_time=duration(event.synthesis_seconds),
         error=segment_error(event.error) if event.error else None,
     )
 
 
 def commit_reason(reason: CommitReason) -> tts_pb2.CommitReason:
+    """Why a segment was cut where it was."""
     value: tts_pb2.CommitReason = _value("COMMIT_REASON", reason)
     return value
 
 
-def plan(segments: list[Segment], estimated_wait: float) -> tts_pb2.PlanTextResponse:
-    """The segments of a text with their estimates; `estimated_wait` in seconds."""
+def plan(segments: list[Segment], estimated_wait_seconds: float) -> tts_pb2.PlanTextResponse:
+    """The segments of a text with their estimates."""
     seconds = [estimated_seconds(s.spoken_text) if s.speakable else 0.0 for s in segments]
     return tts_pb2.PlanTextResponse(
         segments=[
@@ -118,11 +123,12 @@ def plan(segments: list[Segment], estimated_wait: float) -> tts_pb2.PlanTextResp
             for segment, estimate in zip(segments, seconds, strict=True)
         ],
         estimated_audio=duration(sum(seconds)),
-        estimated_wait=duration(estimated_wait),
+        estimated_wait=duration(estimated_wait_seconds),
     )
 
 
 def voice(engine_voice: EngineVoice, default: str) -> voices_pb2.Voice:
+    """A voice; `default` is the name of the default one."""
     return voices_pb2.Voice(
         name=engine_voice.name,
         language=engine_voice.language,
@@ -150,7 +156,7 @@ def speech_event(sequence: int, epoch: int, event: events.Event) -> tts_pb2.Spee
         case events.Queued():
             message.queued.segment = event.segment
             message.queued.position = event.position
-            message.queued.estimated_wait.CopyFrom(duration(event.estimated_wait))
+            message.queued.estimated_wait.CopyFrom(duration(event.estimated_wait_seconds))
         case events.SegmentStarted():
             message.segment_started.CopyFrom(_segment_started(event))
         case events.SegmentFinished():
@@ -175,7 +181,7 @@ def speech_event(sequence: int, epoch: int, event: events.Event) -> tts_pb2.Spee
             )
         case events.Notice():
             at = timestamp_pb2.Timestamp()
-            at.FromMilliseconds(round((time.time() + event.effective_in) * 1000))
+            at.FromMilliseconds(round((time.time() + event.effective_in_seconds) * 1000))
             message.notice.CopyFrom(
                 tts_pb2.Notice(
                     kind=_value("NOTICE_KIND", event.kind),
@@ -199,7 +205,7 @@ def _segment_started(event: events.SegmentStarted) -> tts_pb2.SegmentStarted:
         sample_offset=event.sample_offset,
         seed=event.seed,
         reason=commit_reason(event.reason),
-        queue_wait=duration(event.queue_wait),
+        queue_wait=duration(event.queue_wait_seconds),
     )
 
 

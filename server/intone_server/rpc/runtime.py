@@ -17,11 +17,11 @@ MAX_FILE_BYTES = 3_900_000
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Bounds of requests: code points, and seconds for the first message of a stream."""
+    """Bounds of requests; characters are code points."""
 
     max_text_characters: int
     max_piece_characters: int
-    first_message_timeout: float
+    first_message_timeout_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Service:
             max_buffered_characters=self.session_limits.max_buffered_characters,
             max_segment_characters=info.max_segment_characters,
             max_file_seconds=MAX_FILE_BYTES // (2 * info.sample_rate_hertz),
-            idle_timeout=duration(self.session_limits.idle_timeout),
-            session_limit=duration(self.session_limits.session_limit),
+            idle_timeout=duration(self.session_limits.idle_timeout_seconds),
+            session_limit=duration(self.session_limits.session_limit_seconds),
             max_piece_characters=self.request_limits.max_piece_characters,
         )

@@ -1,5 +1,7 @@
 """The gRPC server: services, health, reflection, and options with their reasons."""
 
+import errno
+import socket
 from typing import Any
 
 import grpc.aio
@@ -57,6 +59,16 @@ MAX_CONNECTION_AGE_SECONDS = 1800
 CONNECTION_GRACE_SECONDS = 60  # beyond the longest stream
 
 
+def _refuse_to_take_over(path: str) -> None:
+    """Raises OSError if a server listens on this socket. gRPC would replace it silently."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return
+    raise OSError(errno.EADDRINUSE, "another server listens there")
+
+
 class RpcServer:
     """The gRPC server around the servicers. Ready to be started; not serving yet."""
 
@@ -64,7 +76,7 @@ class RpcServer:
         self.tts = TextToSpeechServicer(service)
         self.status = StatusServicer(service)
         self._health = health.aio.HealthServicer()
-        grace = service.session_limits.session_limit + CONNECTION_GRACE_SECONDS
+        grace = service.session_limits.session_limit_seconds + CONNECTION_GRACE_SECONDS
         ages = [
             ("grpc.max_connection_age_ms", MAX_CONNECTION_AGE_SECONDS * 1000),
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
@@ -83,6 +95,8 @@ class RpcServer:
         if it cannot be bound."""
         await self.set_health(serving=True, names=(LIVENESS,))
         await self.set_health(serving=False, names=(STARTUP, *READY_NAMES))
+        if address.startswith("unix:"):
+            _refuse_to_take_over(address.removeprefix("unix:"))
         port = self._server.add_insecure_port(address)
         await self._server.start()
         if address.startswith("unix:"):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from intone_server.errors import (
     InvalidRequest,
     Overloaded,
     Reason,
+    TimedOut,
     Violation,
 )
 from intone_server.rpc import requests, responses
@@ -46,11 +47,11 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self._inputs = Inputs(service)
         self._sessions: set[Session] = set()
 
-    def drain(self) -> None:
-        """Let open streams finish what they have, and begin nothing new."""
+    def drain(self, timeout_seconds: float) -> None:
+        """Let open streams finish what they have, for so long, and begin nothing new."""
         self._inputs.stop_waiting()
         for session in list(self._sessions):
-            session.drain()
+            session.drain(timeout_seconds)
 
     def end_all(self, error: IntoneError) -> None:
         """End every stream now."""
@@ -63,15 +64,15 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self, request_iterator: AsyncIterator[tts_pb2.SynthesizeRequest], context: Context
     ) -> None:
         try:
-            self._service.loaded()
+            self._service.admission.check_available()
             first = await self._inputs.first(request_iterator)
             message = first.config if first and first.WhichOneof("input") == "config" else None
-            config = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
+            config = self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
             permit = self._service.admission.admit(stream=True)
         except IntoneError:
             await let_finish_writing(request_iterator)
             raise
-        with permit, self._open(config, permit) as session:
+        with permit, await self._open(config, permit) as session:
             feeding = asyncio.create_task(
                 self._inputs.feed(session, None if message else first, request_iterator)
             )
@@ -88,14 +89,12 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def SynthesizeText(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
     ) -> None:
-        self._service.loaded()
-        text = requests.read_text(request.text, self._service.request_limits.max_text_characters)
-        config = await self._read_config(request.config, STREAMED)
+        config = self._read_config(request.config, STREAMED, text=request.text)
         with (
             self._service.admission.admit(stream=False) as permit,
-            self._open(config, permit) as session,
+            await self._open(config, permit) as session,
         ):
-            session.push_text(text)
+            session.push_text(request.text)
             session.end_input()
             await self._send(session, context, tts_pb2.SynthesizeTextResponse)
 
@@ -103,19 +102,18 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self, request: tts_pb2.SynthesizeFileRequest, context: Context
     ) -> tts_pb2.SynthesizeFileResponse:
         info = self._service.loaded().info
-        text = requests.read_text(request.text, self._service.request_limits.max_text_characters)
-        config = await self._read_config(request.config, FILES, default=Encoding.WAV)
+        config = self._read_config(request.config, FILES, default=Encoding.WAV, text=request.text)
         limit = MAX_FILE_BYTES - WAV_HEADER_BYTES
         most_seconds = limit / BYTES_PER_SAMPLE[config.encoding] / info.sample_rate_hertz
-        if estimated_seconds(text) > SURELY_TOO_LONG * most_seconds:
+        if estimated_seconds(request.text) > SURELY_TOO_LONG * most_seconds:
             raise _file_too_long(most_seconds)
         audio = bytearray()
         finished: list[events.SegmentFinished] = []
         with (
             self._service.admission.admit(stream=False) as permit,
-            self._open(replace(config, segment_events=True), permit) as session,
+            await self._open(replace(config, segment_events=True), permit) as session,
         ):
-            session.push_text(text)
+            session.push_text(request.text)
             session.end_input()
             while not isinstance(event := await session.next_event(), events.Finished):
                 if isinstance(event, events.AudioChunk):
@@ -126,6 +124,10 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                     if event.error is not None:
                         raise event.error  # a file with a hole in it would look whole
                     finished.append(event)
+            if event.reason is not events.FinishReason.END_OF_INPUT:
+                raise TimedOut(
+                    Reason.SEGMENT_TIMEOUT, "the text was not spoken before the session limit"
+                )
             if not audio:
                 raise InvalidRequest(
                     Reason.BAD_CONFIG, [Violation("text", "has nothing that can be spoken")]
@@ -143,33 +145,44 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def PlanText(
         self, request: tts_pb2.PlanTextRequest, context: Context
     ) -> tts_pb2.PlanTextResponse:
-        self._service.loaded()
-        text = requests.read_text(request.text, self._service.request_limits.max_text_characters)
-        config = await self._read_config(request.config, FILES)
-        segments = plan(
-            text,
+        config = self._read_config(request.config, FILES, text=request.text)
+        segments = []
+        for segment in plan(
+            request.text,
             language=config.language,
             mode=config.mode,
             max_characters=config.max_characters,
             first_max_characters=config.first_max_characters,
-        )
-        wait = self._service.scheduler.load().estimated_wait_seconds
-        return responses.plan(segments, wait)
+        ):
+            segments.append(segment)
+            await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
+        return responses.plan(segments, self._service.scheduler.load().estimated_wait_seconds)
 
-    async def _read_config(
+    def _read_config(
         self,
         config: tts_pb2.SpeechConfig,
         allowed: tuple[Encoding, ...],
         default: Encoding = Encoding.PCM_S16LE,
+        *,
+        text: str | None = None,
     ) -> SpeechConfig:
-        """A valid config, whose voice is ready to speak."""
+        """A valid config for a voice that exists; `text` is the whole text, if it is known."""
         runtime = self._service.loaded()
-        read = runtime.config_reader.read(config, default, allowed)
-        await runtime.catalogue.make_ready(read.voice)
+        faults = requests.Faults()
+        if text is not None:
+            limit = self._service.request_limits.max_text_characters
+            requests.check_text(text, limit, faults)
+        read = runtime.config_reader.read(config, default, allowed, faults)
+        runtime.catalogue.get(read.voice)
         return read
 
+    async def _open(self, config: SpeechConfig, permit: Permit) -> AbstractContextManager[Session]:
+        """A session whose voice is ready to speak."""
+        await self._service.loaded().catalogue.make_ready(config.voice)
+        return self._session(config, permit)
+
     @contextmanager
-    def _open(self, config: SpeechConfig, permit: Permit) -> Iterator[Session]:
+    def _session(self, config: SpeechConfig, permit: Permit) -> Iterator[Session]:
         """A session that takes part in shutdown and leaves its totals in the log line."""
         with Session(
             config,
@@ -194,7 +207,12 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         try:
             async with asyncio.timeout(None) as patience:
                 loop = asyncio.get_running_loop()
-                session.on_slow_client = lambda: patience.reschedule(loop.time())
+
+                def give_up() -> None:
+                    with suppress(RuntimeError):  # it is over already
+                        patience.reschedule(loop.time())
+
+                session.on_slow_client = give_up
                 event: events.Event | None = None
                 while not isinstance(event, events.Finished):
                     event = await session.next_event()
@@ -202,9 +220,10 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                     message = responses.speech_event(sequence, session.epoch, event)
                     await context.write(wrap(event=message))
         except TimeoutError:
+            seconds = self._service.session_limits.slow_client_timeout_seconds
             raise Overloaded(
                 Reason.SLOW_CLIENT,
-                f"no audio was read for {self._service.session_limits.slow_client_timeout:g} s",
+                f"nothing was read for {seconds:g} s",
                 retry_after=self._service.scheduler.retry_after(),
             ) from None
         session.check_spoken()

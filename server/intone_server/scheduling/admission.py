@@ -59,7 +59,7 @@ class Admission:
         self.ready: Callable[[], bool] = lambda: False
         self.retry_after: Callable[[], float] = lambda: 1.0
         self.on_change: Callable[[], None] = lambda: None
-        self._was_ready = False
+        self.started = False  # the model has been loaded
 
     def admit(self, *, stream: bool) -> Permit:
         """A permit, or the reason why not.
@@ -93,13 +93,11 @@ class Admission:
             raise Unavailable(
                 Reason.DRAINING, "the server is shutting down", retry_after=self.retry_after()
             )
-        if self.ready():
-            self._was_ready = True
-        elif self._was_ready:
-            raise Unavailable(
-                Reason.NO_REPLICA, "no healthy replica now", retry_after=self.retry_after()
-            )
-        else:
+        if not self.started:
             raise Unavailable(
                 Reason.STARTING, "the model is still loading", retry_after=self.retry_after()
+            )
+        if not self.ready():
+            raise Unavailable(
+                Reason.NO_REPLICA, "no healthy replica now", retry_after=self.retry_after()
             )

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from intone_server.engines.base import Sampling
 from intone_server.errors import IntoneError
+from intone_server.transitions import change
 
 
 class GenerationStatus(enum.Enum):
@@ -23,22 +24,26 @@ class GenerationStatus(enum.Enum):
 
 
 _NEXT = {
-    GenerationStatus.QUEUED: {
-        GenerationStatus.RUNNING,
-        GenerationStatus.CANCELLED,
-        GenerationStatus.EXPIRED,
-        GenerationStatus.FAILED,
-    },
-    GenerationStatus.RUNNING: {
-        GenerationStatus.QUEUED,
-        GenerationStatus.COMPLETED,
-        GenerationStatus.CANCELLED,
-        GenerationStatus.FAILED,
-    },
+    GenerationStatus.QUEUED: frozenset(
+        {
+            GenerationStatus.RUNNING,
+            GenerationStatus.CANCELLED,
+            GenerationStatus.EXPIRED,
+            GenerationStatus.FAILED,
+        }
+    ),
+    GenerationStatus.RUNNING: frozenset(
+        {
+            GenerationStatus.QUEUED,
+            GenerationStatus.COMPLETED,
+            GenerationStatus.CANCELLED,
+            GenerationStatus.FAILED,
+        }
+    ),
 }
 
 
-class Listener(Protocol):
+class Observer(Protocol):
     """Hears of one generation; called on the event loop, never after `Generation.cancel`."""
 
     def on_started(self) -> None:
@@ -64,8 +69,8 @@ class Canceller(Protocol):
 class Generation:
     """One segment on its way through the queue and a replica.
 
-    `estimated_seconds` of audio, from the text; `max_queue_wait` in seconds or None. The two
-    waits, `queue_seconds` and `run_seconds`, are known when they are over.
+    `estimated_seconds` of audio, from the text; `max_queue_wait_seconds` or None. The
+    two waits, `queue_seconds` and `run_seconds`, are known when they are over.
     """
 
     _ids = itertools.count(1)
@@ -78,8 +83,8 @@ class Generation:
         sampling: Sampling,
         seed: int,
         estimated_seconds: float,
-        listener: Listener,
-        max_queue_wait: float | None = None,
+        observer: Observer,
+        max_queue_wait_seconds: float | None = None,
     ) -> None:
         self.id = next(self._ids)
         self.text = text
@@ -87,8 +92,8 @@ class Generation:
         self.sampling = sampling
         self.seed = seed
         self.estimated_seconds = estimated_seconds
-        self.max_queue_wait = max_queue_wait
-        self.listener = listener
+        self.max_queue_wait_seconds = max_queue_wait_seconds
+        self.observer = observer
         self.status = GenerationStatus.QUEUED
         self.has_audio = False
         self.attempts = 0
@@ -105,12 +110,10 @@ class Generation:
 
     def become(self, status: GenerationStatus) -> None:
         """Change the status. An illegal transition is a fault in the program and raises."""
-        if status not in _NEXT.get(self.status, ()):
-            raise RuntimeError(f"generation {self.id}: {self.status.name} -> {status.name}")
-        self.status = status
+        self.status = change(self.status, status, _NEXT)
 
     def cancel(self) -> None:
-        """End it now, whatever its state; the listener hears nothing more. Idempotent."""
+        """End it now, whatever its state; the observer hears nothing more. Idempotent."""
         if self.is_over:
             return
         self.become(GenerationStatus.CANCELLED)

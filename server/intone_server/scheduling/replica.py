@@ -3,6 +3,7 @@
 import enum
 
 from intone_server.scheduling.generation import Generation
+from intone_server.transitions import change
 from intone_server.workers.launch import WorkerLink
 from intone_server.workers.messages import Cancel, Generate
 
@@ -20,6 +21,14 @@ class ReplicaState(enum.Enum):
     DEAD = "dead"
 
 
+_NEXT = {
+    ReplicaState.LOADING: frozenset({ReplicaState.IDLE, ReplicaState.DEAD, ReplicaState.STOPPED}),
+    ReplicaState.IDLE: frozenset({ReplicaState.BUSY, ReplicaState.DEAD, ReplicaState.STOPPED}),
+    ReplicaState.BUSY: frozenset({ReplicaState.IDLE, ReplicaState.DEAD, ReplicaState.STOPPED}),
+    ReplicaState.DEAD: frozenset({ReplicaState.LOADING, ReplicaState.STOPPED}),
+}
+
+
 class Replica:
     """Holds at most one generation. BUSY until the worker has *released* it: a cancelled
     generation leaves at once, its replica only when the model has really stopped."""
@@ -32,14 +41,13 @@ class Replica:
 
     def ready(self, link: WorkerLink) -> None:
         """The worker can take generations now."""
+        self._become(ReplicaState.IDLE)
         self._link = link
-        self.state = ReplicaState.IDLE
 
     def start(self, generation: Generation) -> None:
         """Send a generation to the worker."""
-        if self.state is not ReplicaState.IDLE or self._link is None:
-            raise RuntimeError(f"a replica that is {self.state.name} cannot start a generation")
-        self.state = ReplicaState.BUSY
+        self._become(ReplicaState.BUSY)
+        assert self._link is not None
         self.generation = generation
         self.running_id = generation.id
         self._link.send(
@@ -62,15 +70,22 @@ class Replica:
         """The worker has finished with the generation."""
         self.generation = None
         self.running_id = None
-        self.state = ReplicaState.IDLE
+        self._become(ReplicaState.IDLE)
 
     def lost(self) -> Generation | None:
         """The worker is gone. Returns the generation that went with it, if anybody wants it."""
         generation, self.generation, self.running_id = self.generation, None, None
-        self.state = ReplicaState.DEAD
+        self._become(ReplicaState.DEAD)
         return generation
 
     def replaced(self) -> None:
         """A new worker is on its way."""
-        self.state = ReplicaState.LOADING
+        self._become(ReplicaState.LOADING)
         self._link = None
+
+    def stopped(self) -> None:
+        """The server is shutting down."""
+        self._become(ReplicaState.STOPPED)
+
+    def _become(self, state: ReplicaState) -> None:
+        self.state = change(self.state, state, _NEXT)

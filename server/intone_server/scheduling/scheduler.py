@@ -62,8 +62,8 @@ class Scheduler:
         generation.place = self
         generation.queued_at = time.monotonic()
         self._queue.push(generation)
-        if generation.max_queue_wait is not None:
-            self._after(generation, generation.max_queue_wait, self._expire)
+        if generation.max_queue_wait_seconds is not None:
+            self._after(generation, generation.max_queue_wait_seconds, self._expire)
         self._dispatch()
 
     def forget(self, generation: Generation) -> None:
@@ -131,11 +131,11 @@ class Scheduler:
         match report:
             case Audio(samples=samples):
                 generation.has_audio = True
-                generation.listener.on_audio(samples)
+                generation.observer.on_audio(samples)
             case Finished(ending=ending):
                 replica.generation = None
                 self._finish(generation, GenerationStatus.COMPLETED)
-                generation.listener.on_completed(no_end=ending is Ending.NO_END)
+                generation.observer.on_completed(no_end=ending is Ending.NO_END)
             case Failed(message=message):
                 log.error("generation failed", generation=generation.id, error=message)
                 replica.drop()
@@ -157,6 +157,7 @@ class Scheduler:
                 self._fail(generation, GenerationStatus.FAILED, error)
             else:
                 generation.become(GenerationStatus.QUEUED)
+                generation.queued_at = time.monotonic()
                 self._queue.push(generation, again=True)
         self._dispatch()
         self.on_change()
@@ -181,12 +182,12 @@ class Scheduler:
         generation.become(GenerationStatus.RUNNING)
         generation.attempts += 1
         generation.started_at = time.monotonic()
-        generation.queue_seconds = generation.started_at - generation.queued_at
+        generation.queue_seconds += generation.started_at - generation.queued_at
         worker.touch()
         replica.start(generation)
         timeout = SEGMENT_TIMEOUT_FACTOR * generation.estimated_seconds + SEGMENT_TIMEOUT_SECONDS
         self._after(generation, timeout, self._time_out)
-        generation.listener.on_started()
+        generation.observer.on_started()
         self.on_change()
 
     def _replica_of(self, generation: Generation) -> Replica | None:
@@ -200,13 +201,13 @@ class Scheduler:
 
     def _fail(self, generation: Generation, status: GenerationStatus, error: IntoneError) -> None:
         self._finish(generation, status)
-        generation.listener.on_failed(error)
+        generation.observer.on_failed(error)
 
     def _expire(self, generation: Generation) -> None:
         self._queue.remove(generation)
         error = TimedOut(
             Reason.QUEUE_WAIT_EXCEEDED,
-            f"the segment waited {generation.max_queue_wait:g} s for a replica, "
+            f"the segment waited {generation.max_queue_wait_seconds:g} s for a replica, "
             "which is scheduling.max_queue_wait",
             retry_after=self.retry_after(),
         )

@@ -31,6 +31,9 @@ FIRST_RESTART_SECONDS = 0.05
 LAST_RESTART_SECONDS = 10.0
 # How long a worker may take to stop a generation (one step) and exit.
 STOP_SECONDS = 2.0
+# How long a replacement may take until it is ready: the model is in memory already, so that is a
+# warm-up segment and the operator's voices.
+REPLACE_SECONDS = 60.0
 
 
 class WorkerUnusable(Exception):
@@ -98,9 +101,12 @@ class SupervisedWorker:
 
     def check(self) -> None:
         """Kill the process if a busy replica has been silent for too long. Called every second."""
+        if self._link is None or not self._first.done():
+            return
         busy = any(r.state is ReplicaState.BUSY for r in self.replicas)
+        allowed = self._stall_seconds if busy else REPLACE_SECONDS
         silent_seconds = time.monotonic() - self._heard_at
-        if busy and self._link is not None and silent_seconds > self._stall_seconds:
+        if (busy or not self._was_ready) and silent_seconds > allowed:
             log.error("worker stalled", pid=self._link.pid, silent_seconds=round(silent_seconds, 1))
             self._link.kill()
 
@@ -117,7 +123,7 @@ class SupervisedWorker:
         for voice in self._voices.values():
             voice.cancel()
         for replica in self.replicas:
-            replica.state = ReplicaState.STOPPED
+            replica.stopped()
         if self._link is not None:
             self._link.send(Stop())
             await self._link.close(STOP_SECONDS)
@@ -127,13 +133,17 @@ class SupervisedWorker:
         while True:
             try:
                 self._link = await self._launch()
+                self._heard_at = time.monotonic()
                 await self._listen(self._link)
             except (OSError, EOFError) as error:
                 self._give_up(f"a worker process could not be started: {error!r}", expected=False)
             except Exception:
                 # A fault on our side of the pipe: a new process is the way back to a known state.
                 log.exception("supervision failed")
-            self._events.on_lost(self.replicas)
+            try:
+                self._events.on_lost(self.replicas)
+            except Exception:
+                log.exception("supervision failed")
             for voice in self._voices.values():
                 voice.set_exception(LookupError("the worker was lost"))
                 voice.exception()  # seen here: its callers may all have left

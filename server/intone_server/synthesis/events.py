@@ -8,11 +8,15 @@ from intone_server.synthesis.segmenter import CommitReason
 
 
 class SegmentKind(enum.Enum):
+    """What a segment is made of."""
+
     SPEECH = "speech"
     SILENCE = "silence"
 
 
 class Outcome(enum.Enum):
+    """How a segment ended."""
+
     COMPLETE = "complete"
     CLEARED = "cleared"
     NO_END = "no_end"
@@ -21,6 +25,8 @@ class Outcome(enum.Enum):
 
 
 class NoticeKind(enum.Enum):
+    """What a notice is about."""
+
     IDLE = "idle"
     DRAINING = "draining"
     SESSION_LIMIT = "session_limit"
@@ -28,6 +34,8 @@ class NoticeKind(enum.Enum):
 
 
 class FinishReason(enum.Enum):
+    """Why a stream ended."""
+
     END_OF_INPUT = "end_of_input"
     IDLE_TIMEOUT = "idle_timeout"
     DRAINED = "drained"
@@ -57,13 +65,17 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
+    """A segment waits for a replica, behind `position` others."""
+
     segment: int
     position: int
-    estimated_wait: float
+    estimated_wait_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentStarted:
+    """A segment is being spoken. `start` and `end` are code points over all text of the stream."""
+
     segment: int
     kind: SegmentKind
     start: int
@@ -73,11 +85,13 @@ class SegmentStarted:
     sample_offset: int
     seed: int
     reason: CommitReason
-    queue_wait: float
+    queue_wait_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
+    """Samples in the stream's encoding; offset and count are samples on its timeline."""
+
     data: bytes
     segment: int
     sample_offset: int
@@ -86,10 +100,12 @@ class AudioChunk:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFinished:
+    """A segment has ended; `sample_count` of it were sent."""
+
     segment: int
     outcome: Outcome
     sample_count: int
-    synthesis_time: float
+    synthesis_seconds: float
     error: IntoneError | None = None
 
 
@@ -104,6 +120,8 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
+    """A barge-in took effect. Samples were made and never sent; texts are those of the epoch."""
+
     id: str
     epoch: int
     dropped_segments: int
@@ -115,15 +133,17 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`effective_in` is in seconds from now."""
+    """Something that the client may want to act on; it takes effect so long from now."""
 
     kind: NoticeKind
     message: str
-    effective_in: float
+    effective_in_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """The stream has ended."""
+
     reason: FinishReason
     stats: Stats = field(repr=False)
 

@@ -88,8 +88,8 @@ class Part:
             sampling=config.sampling,
             seed=part.seed,
             estimated_seconds=estimated_seconds(part.text),
-            listener=part,
-            max_queue_wait=config.max_queue_wait,
+            observer=part,
+            max_queue_wait_seconds=config.max_queue_wait_seconds,
         )
         return part
 
@@ -138,16 +138,30 @@ class Part:
         self.outcome = outcome
         self.error = error
 
+    @property
+    def queue_seconds(self) -> float:
+        """How long it waited for a replica."""
+        return self.generation.queue_seconds if self.generation else 0.0
+
+    @property
+    def run_seconds(self) -> float:
+        """How long it ran on one."""
+        return self.generation.run_seconds if self.generation else 0.0
+
     def drop(self, outcome: Outcome, error: IntoneError | None = None) -> int:
-        """Stop the generation and forget unsent audio; returns how many samples that was."""
+        """Stop the generation and forget unsent audio; returns how many samples that was.
+
+        A part that was over already, and of which nothing is lost, keeps its outcome.
+        """
         if self.generation is not None:
             self.generation.cancel()
         dropped = self._buffer.drop() + self._silence
         self._silence = 0
-        self.end_with(outcome, error)
+        if self.outcome is None or (dropped and self.outcome is not Outcome.FAILED):
+            self.end_with(outcome, error)
         return dropped
 
-    # Listener of the generation.
+    # Observer of the generation.
 
     def on_started(self) -> None:
         self.started = True

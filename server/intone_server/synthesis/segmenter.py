@@ -3,6 +3,7 @@
 import enum
 import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from intone_server.synthesis.boundaries import SPEAKABLE, Verdict, View, natural_end
@@ -153,6 +154,16 @@ class Segmenter:
         self._commits.append(_Commit(self._base + end, CommitReason.TEXT_DELAY, None))
         return True
 
+    def drop(self) -> list[object]:
+        """Forget all text that was not yet returned, and return the marks that were not."""
+        marks = [commit.mark for commit in self._commits if commit.mark is not None]
+        self._pieces.clear()
+        self._commits.clear()
+        self._text = ""
+        self._base = self._position
+        self._start = self._scan = 0
+        return marks
+
     def next(self) -> Segment | object | None:
         """The next segment or, where a commit's text ends, its mark. None: more text is needed.
 
@@ -234,8 +245,8 @@ def plan(
     mode: SegmentationMode,
     max_characters: int,
     first_max_characters: int,
-) -> list[Segment]:
-    """The segments of a whole text."""
+) -> Iterator[Segment]:
+    """The segments of a whole text, one at a time."""
     segmenter = Segmenter(
         language=language,
         mode=mode,
@@ -244,4 +255,4 @@ def plan(
     )
     segmenter.push(text)
     segmenter.commit(CommitReason.END_OF_INPUT)
-    return [found for found in iter(segmenter.next, None) if isinstance(found, Segment)]
+    return (found for found in iter(segmenter.next, None) if isinstance(found, Segment))

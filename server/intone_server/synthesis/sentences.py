@@ -98,6 +98,18 @@ def _head(text: str, start: int, first: int) -> str:
 def _library_ends(language: str, head: str, stops: str, word: str) -> bool:
     """Whether the library puts a boundary between `head` with its full stops and `word`."""
     before = head + stops
-    found = sentencex.get_sentence_boundaries(language, f"{before} {_HIDDEN.sub('', word)}")
+    found = _boundaries(language, f"{before} {_HIDDEN.sub('', word)}")
     # Indices count code points; the white space behind a full stop is part of the sentence.
     return any(len(before) <= boundary["end_index"] <= len(before) + 1 for boundary in found)
+
+
+def _boundaries(language: str, text: str) -> list[dict[str, int]]:
+    try:
+        found: list[dict[str, int]] = sentencex.get_sentence_boundaries(language, text)
+    except BaseException as error:
+        # A panic of the Rust library is no Exception. One text must not cost the worker that it is
+        # on its way to; without the library's word nothing is cut here.
+        if type(error).__name__ != "PanicException":
+            raise
+        return []
+    return found

@@ -1,7 +1,4 @@
-"""One stream: text and commands in, events out, and the rules between them.
-
-CONFIGURING (in `rpc`, before a session exists) -> SPEAKING -> FINISHING -> CLOSED
-"""
+"""One stream: text and commands in, events out, and the rules between them."""
 
 import asyncio
 import enum
@@ -11,13 +8,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from intone_server.errors import IntoneError
+import structlog
+
+from intone_server.errors import InternalError, IntoneError
 from intone_server.scheduling.admission import Permit
 from intone_server.scheduling.scheduler import Scheduler
-from intone_server.synthesis.deadlines import Deadlines, Due, SessionLimits, Situation
+from intone_server.synthesis.deadlines import Alarm, Deadlines, Due, SessionLimits, Situation
 from intone_server.synthesis.events import (
     Event,
-    Finished,
     FinishReason,
     Flushed,
     Notice,
@@ -30,17 +28,27 @@ from intone_server.synthesis.segmenter import CommitReason, Segment, Segmentatio
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.timeline import Timeline
 from intone_server.synthesis.transcript import Transcript
+from intone_server.transitions import change
 
-# Answers that may wait for a client that sends commands and does not read; text has its own bound.
+log = structlog.stdlib.get_logger("intone.synthesis")
+
+# Events that may wait for a client that sends and does not read; audio has its own bound.
 MAX_WAITING_EVENTS = 1000
 
 
 class SessionState(enum.Enum):
-    """Where a stream is in its life."""
+    """CONFIGURING (in `rpc`, before a session exists) -> SPEAKING -> FINISHING -> CLOSED."""
 
     SPEAKING = "speaking"
-    FINISHING = "finishing"  # no more input; what there is will be spoken
+    FINISHING = "finishing"  # no more text; what there is will be spoken
     CLOSED = "closed"
+
+
+_NEXT = {
+    SessionState.SPEAKING: frozenset({SessionState.FINISHING, SessionState.CLOSED}),
+    SessionState.FINISHING: frozenset({SessionState.CLOSED}),
+    SessionState.CLOSED: frozenset({SessionState.CLOSED}),
+}
 
 
 class Session:
@@ -65,6 +73,7 @@ class Session:
         self._scheduler = scheduler
         self._permit = permit
         self._state = SessionState.SPEAKING
+        self._finish_reason = FinishReason.END_OF_INPUT
         self._segmenter = Segmenter(
             language=config.language,
             mode=config.mode,
@@ -80,10 +89,9 @@ class Session:
         # Called when the client has not taken an event for too long: whoever writes to it hangs.
         self.on_slow_client: Callable[[], None] = lambda: None
         waits_for_commands = config.mode is SegmentationMode.MANUAL
-        self._deadlines = Deadlines(
-            limits, None if waits_for_commands else config.max_text_delay, time.monotonic()
-        )
-        self._timer: asyncio.TimerHandle | None = None
+        delay = None if waits_for_commands else config.max_text_delay_seconds
+        self._deadlines = Deadlines(limits, delay, time.monotonic())
+        self._alarm = Alarm(self._deadlines, lambda due: self._guarded(lambda: self._on_due(due)))
         self._advance()
 
     def __enter__(self) -> Self:
@@ -95,12 +103,10 @@ class Session:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._state = SessionState.CLOSED
+        self._become(SessionState.CLOSED)
         self._timeline.close()
         self._current = None
-        if self._timer is not None:
-            self._timer.cancel()
-        self._permit.talking = False
+        self._alarm.stop()
 
     @property
     def epoch(self) -> int:
@@ -110,69 +116,62 @@ class Session:
     # Input
 
     def push_text(self, text: str) -> None:
-        """Append a text piece. Empty text is a heartbeat."""
+        """Append a text piece. Empty text is a heartbeat. Raises InvalidRequest."""
         now = time.monotonic()
         self._deadlines.heard(now, text=bool(text))
-        if not text or self._state is not SessionState.SPEAKING:
-            self._arm()
-            return
-        self.stats.characters += len(text)
-        if self._timeline.first_text_at is None and not text.isspace():
-            self._timeline.first_text_at = now
-        self._transcript.push(text)
-        self._segmenter.push(text)
+        if text and self._state is SessionState.SPEAKING:
+            self._transcript.push(text)
+            self.stats.characters += len(text)
+            if not text.isspace():
+                self._timeline.text_came(now)
+            self._segmenter.push(text)
         self._advance()
 
     def flush(self, flush_id: str) -> None:
         """Speak what is buffered; answered by Flushed after its audio."""
-        self._deadlines.heard(time.monotonic())
-        self._commit(CommitReason.FLUSH, Flushed(flush_id, 0, cleared=False))
+        self._command(CommitReason.FLUSH, Flushed(flush_id, 0, cleared=False))
 
     def pause(self, seconds: float) -> None:
         """Exact silence at this point of the text."""
-        self._deadlines.heard(time.monotonic())
         samples = round(seconds * self.config.sample_rate_hertz)
-        self._commit(CommitReason.PAUSE, Silence(samples, self._segmenter.position))
+        self._command(CommitReason.PAUSE, Silence(samples, self._segmenter.position))
 
     def end_input(self, reason: FinishReason = FinishReason.END_OF_INPUT) -> None:
         """No more text will come: speak the rest, then finish."""
         if self._state is SessionState.SPEAKING:
-            self._state = SessionState.FINISHING
-            self._segmenter.commit(CommitReason.END_OF_INPUT, Finished(reason, self.stats))
+            self._become(SessionState.FINISHING)
+            self._finish_reason = reason
+            self._segmenter.commit(CommitReason.END_OF_INPUT)
             self._advance()
 
     def clear(self, clear_id: str, heard_samples: int | None) -> None:
         """Barge-in. `heard_samples` on the stream's timeline; None takes it from the clock."""
         now = time.monotonic()
         self._deadlines.heard(now)
-        if self._state is not SessionState.SPEAKING:
+        if self._state is SessionState.CLOSED:
             return
-        timeline = self._timeline
         if heard_samples is None:
-            ahead = timeline.playout.ahead(now) * self.config.sample_rate_hertz
-            heard_samples = timeline.sample_offset - round(ahead)
+            heard_samples = self._timeline.heard_samples(now)
         split = self._transcript.split(heard_samples)
-        flushes, queued = self._drop_text()
+        flushes, uncut = self._drop_text()
         self._current = None
-        timeline.clear(clear_id, split, flushes, queued)
+        self._timeline.clear(clear_id, split, flushes, uncut)
         self._transcript.restart()
         self._advance()
 
     def fail(self, error: IntoneError) -> None:
         """End the stream with `error`, now; what was not sent is dropped."""
         if self._state is not SessionState.CLOSED:
-            self._state = SessionState.CLOSED
+            self._become(SessionState.CLOSED)
             self._current = None
             self._timeline.fail(error)
-            self._room.set()
-            self._wake.set()
+            self._advance()
 
-    def drain(self) -> None:
+    def drain(self, effective_in_seconds: float) -> None:
         """The server is shutting down: finish the text that is there, then end."""
         self._draining = True
-        self._timeline.aside(
-            Notice(NoticeKind.DRAINING, "the server is shutting down; reconnect elsewhere", 0.0)
-        )
+        message = "the server is shutting down; open new streams elsewhere"
+        self._timeline.aside(Notice(NoticeKind.DRAINING, message, effective_in_seconds))
         self._advance()
 
     async def wait_for_room(self) -> None:
@@ -203,47 +202,69 @@ class Session:
 
     # Progress
 
-    def _commit(self, reason: CommitReason, mark: object) -> None:
-        if self._state is SessionState.SPEAKING:
+    def _become(self, state: SessionState) -> None:
+        self._state = change(self._state, state, _NEXT)
+
+    def _command(self, reason: CommitReason, mark: object) -> None:
+        """A command at this point of the text. One that crosses the server's own end of the input
+        still finds its place, before `Finished`."""
+        self._deadlines.heard(time.monotonic())
+        if self._state is not SessionState.CLOSED and not self._timeline.has_finished:
             self._segmenter.commit(reason, mark)
-            self._advance()
+        self._advance()
 
     def _advance(self) -> None:
         """Move on as far as possible. Called after every change."""
-        while (
-            self._state is not SessionState.CLOSED and self._current is None and not self._is_full
-        ):
-            match self._segmenter.next():
+        while self._can_take():
+            item = self._segmenter.next()
+            match item:
+                case Segment():
+                    index = self.stats.segments
+                    self._speak(Part.speech(item, index, self.config, self._on_part))
+                case Silence():
+                    self._put(Part.silence(item, self.stats.segments))
+                case Flushed():
+                    self._timeline.add(item)
                 case None:
+                    if self._state is SessionState.FINISHING:
+                        self._timeline.finish(self._finish_reason)
                     break
-                case Segment() as segment:
-                    self._speak(
-                        Part.speech(segment, self.stats.segments, self.config, self._on_part)
-                    )
-                case Silence() as silence:
-                    self._put(Part.silence(silence, self.stats.segments))
-                case Flushed() | Finished() as event:
-                    self._timeline.add(event)
-        self._permit.talking = self._current is not None or self._segmenter.has_text
+        busy = self._current is not None
+        waits = self._state is not SessionState.CLOSED and self._segmenter.has_text
+        self._permit.talking = busy or waits
+        if not (busy or waits or self._timeline.has_audio):
+            self._timeline.all_said()
         self._room.set()
         self._wake.set()
-        self._arm()
+        self._alarm.set(
+            Situation(
+                open=self._state is not SessionState.CLOSED,
+                listening=self._state is SessionState.SPEAKING,
+                idle=not (busy or self._timeline.has_items),
+                starving=waits and self._can_take(),
+                draining=self._draining,
+            )
+        )
 
-    @property
-    def _is_full(self) -> bool:
-        """Whether the client has so much audio to take that no more is made for it."""
-        return self._timeline.unsent_samples >= self._most_unsent
+    def _can_take(self) -> bool:
+        """Whether the next thing to say may go onto the timeline now."""
+        return (
+            self._state is not SessionState.CLOSED
+            and self._current is None
+            and self._timeline.unsent_samples < self._most_unsent
+            and len(self._timeline) < MAX_WAITING_EVENTS
+        )
 
     def _speak(self, part: Part) -> None:
         self._put(part)
         if part.generation is None:
             return
         self._current = part
+        wait_seconds = self._scheduler.load().estimated_wait_seconds
         self._scheduler.submit(part.generation)
         position = self._scheduler.position(part.generation)
         if position is not None and self.config.queue_events:
-            wait = self._scheduler.load().estimated_wait_seconds
-            self._timeline.aside(Queued(part.segment, position, wait))
+            self._timeline.aside(Queued(part.segment, position, wait_seconds))
 
     def _put(self, part: Part) -> None:
         self.stats.segments += 1
@@ -252,44 +273,35 @@ class Session:
 
     def _on_part(self, part: Part) -> None:
         """The generation of a part has made progress."""
-        if part is self._current and part.outcome is not None:
-            self._current = None
-            assert part.generation is not None
-            seconds = part.made_samples / self.config.sample_rate_hertz
-            self.stats.queue_wait_seconds += part.generation.queue_seconds
-            self.stats.synthesis_seconds += part.generation.run_seconds
-            self.stats.made_seconds += seconds
-            self._scheduler.measured(seconds, part.generation.run_seconds)
-            self._advance()
-        else:
+        if part is not self._current or part.outcome is None:
             self._wake.set()
+            return
+        self._current = None
+        made_seconds = part.made_samples / self.config.sample_rate_hertz
+        self.stats.queue_wait_seconds += part.queue_seconds
+        self.stats.synthesis_seconds += part.run_seconds
+        self.stats.made_seconds += made_seconds
+        self._scheduler.measured(made_seconds, part.run_seconds)
+        self._guarded(self._advance)
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """The scheduler or the event loop called: others must not suffer from a fault in here."""
+        try:
+            action()
+        except Exception:
+            log.exception("stream failed")
+            self.fail(InternalError())
+
+    def _drop_text(self) -> tuple[list[Flushed], int]:
+        """Forget what is buffered: answers to its flushes, and 1 if there was text."""
+        uncut = int(self._segmenter.has_text)
+        marks = self._segmenter.drop()
+        self.stats.segments += uncut
+        return [replace(mark, cleared=True) for mark in marks if isinstance(mark, Flushed)], uncut
 
     # Time
 
-    def _arm(self) -> None:
-        """Set the timer to what is due first."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._state is SessionState.CLOSED:
-            return
-        now = time.monotonic()
-        full = self._is_full
-        situation = Situation(
-            listening=self._state is SessionState.SPEAKING,
-            idle=self._current is None and not len(self._timeline),
-            starving=self._current is None and not full and self._segmenter.has_text,
-            full=full,
-            draining=self._draining,
-        )
-        first = self._deadlines.first(now, situation)
-        if first is not None:
-            at, due = first
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(0.0, at - now), self._on_due, due)
-
     def _on_due(self, due: Due) -> None:
-        self._deadlines.done(due)
         match due:
             case Due.TEXT_DELAY:
                 self._segmenter.commit_at_boundary()
@@ -302,26 +314,16 @@ class Session:
             case Due.SESSION_NOTICE:
                 self._tell(NoticeKind.SESSION_LIMIT, self._deadlines.session_notice_seconds)
             case Due.SESSION_END:
-                self._end_now()
+                # Between segments: the running one is finished, the rest is not begun.
+                for flushed in self._drop_text()[0]:
+                    self._timeline.add(flushed)
+                self._finish_reason = FinishReason.SESSION_LIMIT
+                if self._state is SessionState.SPEAKING:
+                    self._become(SessionState.FINISHING)
             case Due.SLOW_CLIENT:
+                self._deadlines.writing(None)
                 self.on_slow_client()
-                return
         self._advance()
 
     def _tell(self, kind: NoticeKind, seconds: float) -> None:
         self._timeline.aside(Notice(kind, f"the stream ends in {seconds:g} s", seconds))
-
-    def _end_now(self) -> None:
-        """The session limit: finish the running segment and no more."""
-        self._state = SessionState.FINISHING
-        for flushed in self._drop_text()[0]:
-            self._timeline.add(flushed)
-        self._timeline.add(Finished(FinishReason.SESSION_LIMIT, self.stats))
-
-    def _drop_text(self) -> tuple[list[Flushed], int]:
-        """Take what is buffered: answers to its flushes, and the number of its segments."""
-        self._segmenter.commit(CommitReason.FLUSH)
-        rest = list(iter(self._segmenter.next, None))
-        segments = sum(isinstance(item, Segment) for item in rest)
-        self.stats.segments += segments
-        return [replace(i, cleared=True) for i in rest if isinstance(i, Flushed)], segments

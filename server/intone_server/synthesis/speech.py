@@ -32,8 +32,8 @@ class SpeechConfig:
     mode: SegmentationMode
     max_characters: int
     first_max_characters: int
-    max_text_delay: float
-    max_queue_wait: float | None
+    max_text_delay_seconds: float
+    max_queue_wait_seconds: float | None
     segment_events: bool
     queue_events: bool
 

@@ -10,6 +10,8 @@ from intone_server.synthesis.events import (
     AudioChunk,
     Cleared,
     Event,
+    Finished,
+    FinishReason,
     Flushed,
     Notice,
     NoticeKind,
@@ -39,14 +41,48 @@ class Timeline:
         self._asides: deque[Event] = deque()
         self._failure: IntoneError | None = None
         self._epochs = 0
+        self._playout = Playout()
+        self._in_text = False  # the listener has begun a text that goes on
+        self._spoke = False
+        self._first_text_at: float | None = None
+        self._sample_offset = 0
         self.epoch = 0  # of the event that was taken last
-        self.sample_offset = 0
-        self.playout = Playout()
-        self.first_text_at: float | None = None
+        self.has_finished = False
 
     def __len__(self) -> int:
         """Items that wait, parts that are being spoken among them."""
         return len(self._items) + len(self._asides)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether anything waits in order; notices and the like do not."""
+        return bool(self._items)
+
+    @property
+    def has_audio(self) -> bool:
+        """Whether a part is unfinished or not wholly sent."""
+        return any(isinstance(item, Part) for item in self._items)
+
+    def text_came(self, now: float) -> None:
+        """Text that will be spoken came at `now`."""
+        if self._first_text_at is None:
+            self._first_text_at = now
+
+    def all_said(self) -> None:
+        """There is no more text now: what the listener hears of it next is silence as it should
+        be."""
+        self._in_text = False
+
+    def heard_samples(self, now: float) -> int:
+        """Where on the timeline a listener is who plays as audio arrives."""
+        ahead = self._playout.ahead(now) * self._rate
+        return self._sample_offset - round(ahead)
+
+    def finish(self, reason: FinishReason) -> None:
+        """Nothing more will come. Idempotent, and undone by `clear`."""
+        if not self.has_finished:
+            self.has_finished = True
+            self._items.append(Finished(reason, self._stats))
 
     @property
     def unsent_samples(self) -> int:
@@ -56,7 +92,7 @@ class Timeline:
     @property
     def failure(self) -> IntoneError | None:
         """Why nothing at all was spoken, if so: the error of the first segment that failed."""
-        return None if self._stats.audio_seconds else self._failure
+        return None if self._spoke else self._failure
 
     def add(self, item: Part | Event) -> None:
         """Put something at the end."""
@@ -83,25 +119,27 @@ class Timeline:
             if isinstance(head, IntoneError):
                 raise head
             if isinstance(head, Flushed):
-                return replace(head, sample_offset=self.sample_offset)
+                return replace(head, sample_offset=self._sample_offset)
             if isinstance(head, Cleared):
                 self.epoch = head.epoch
             return head
         return None
 
     def clear(
-        self, clear_id: str, split: tuple[str, str, bool], flushes: list[Flushed], queued: int
+        self, clear_id: str, split: tuple[str, str, bool], flushes: list[Flushed], uncut: int
     ) -> None:
         """Drop all that is unsent, and say so in the order of the contract.
 
         `split` is the text heard and not heard and whether that is an estimate; `flushes` are
-        answers that were not yet here; `queued` counts the segments that never got this far.
+        answers that were not yet here; `uncut` is 1 if there was text that never got this far.
         """
         finished, answered, discarded, dropped = self._drop(Outcome.CLEARED, None)
         self._epochs += 1
-        cleared = Cleared(clear_id, self._epochs, dropped + queued, discarded, *split)
+        cleared = Cleared(clear_id, self._epochs, dropped + uncut, discarded, *split)
         self._items.extend([*finished, *answered, *flushes, cleared])
-        self.playout.stopped()
+        self._playout.stopped()
+        if self._stats.first_audio_seconds is None:
+            self._first_text_at = None
 
     def fail(self, error: IntoneError) -> None:
         """Drop all that is unsent and end the call with `error`.
@@ -127,12 +165,16 @@ class Timeline:
         lost_audio = False
         for item in self._items:
             if isinstance(item, Part):
-                lost_audio = True
-                discarded += item.drop(outcome, error)
-                if item.announced:
-                    finished.append(self._finished(item))
-                else:
+                was_over = item.outcome is not None
+                samples = item.drop(outcome, error)
+                discarded += samples
+                lost_audio = lost_audio or bool(samples) or not was_over
+                if not item.sent_samples and item.outcome is outcome:
                     dropped += 1
+                if item.started or item.outcome is not outcome:
+                    finished += self._report(item)
+            elif isinstance(item, Finished):
+                self.has_finished = False
             elif isinstance(item, Flushed):
                 others.append(Flushed(item.id, 0, cleared=lost_audio or item.cleared))
             elif not isinstance(item, IntoneError):
@@ -143,7 +185,7 @@ class Timeline:
     def _take_from(self, part: Part) -> Event | None:
         if part.started and not part.announced:
             part.announced = True
-            part.sample_offset = self.sample_offset
+            part.sample_offset = self._sample_offset
             if self._config.segment_events:
                 return self._started(part)
         if part.has_audio:
@@ -151,29 +193,27 @@ class Timeline:
         if part.outcome is None:
             return None
         self._items.popleft()
-        finished = self._finished(part)
-        if self._config.segment_events or part.outcome is not Outcome.COMPLETE:
-            return finished
-        return None
+        return next(iter(self._report(part)), None)
 
     def _chunk(self, part: Part) -> AudioChunk:
         now = time.monotonic()
-        if self.first_text_at is not None and self._stats.first_audio_seconds is None:
-            self._stats.first_audio_seconds = now - self.first_text_at
-        if self.playout.is_dry(now):
+        if self._first_text_at is not None and self._stats.first_audio_seconds is None:
+            self._stats.first_audio_seconds = now - self._first_text_at
+        if self._in_text and self._playout.is_dry(now):
             self._stats.underruns += 1
+        self._in_text = True
+        self._spoke = self._spoke or part.kind is SegmentKind.SPEECH
         samples = part.take_chunk(self._rate)
         data, clipped = encode(samples, self._config.encoding)
         self._stats.clipped_samples += clipped
         seconds = len(samples) / self._rate
         self._stats.audio_seconds += seconds
-        self.playout.sent(now, seconds)
-        chunk = AudioChunk(data, part.segment, self.sample_offset, len(samples))
-        self.sample_offset += len(samples)
+        self._playout.sent(now, seconds)
+        chunk = AudioChunk(data, part.segment, self._sample_offset, len(samples))
+        self._sample_offset += len(samples)
         return chunk
 
     def _started(self, part: Part) -> SegmentStarted:
-        generation = part.generation
         return SegmentStarted(
             segment=part.segment,
             kind=part.kind,
@@ -184,19 +224,24 @@ class Timeline:
             sample_offset=part.sample_offset,
             seed=part.seed,
             reason=part.reason,
-            queue_wait=generation.queue_seconds if generation else 0.0,
+            queue_wait_seconds=part.queue_seconds,
         )
 
-    def _finished(self, part: Part) -> SegmentFinished:
-        outcome, generation = part.outcome, part.generation
+    def _report(self, part: Part) -> list[SegmentFinished]:
+        """Count a part that is over, and its event if the client wants one."""
+        outcome = part.outcome
         assert outcome is not None
         if outcome is Outcome.FAILED:
             self._stats.failed_segments += 1
             self._failure = self._failure or part.error
-        return SegmentFinished(
-            segment=part.segment,
-            outcome=outcome,
-            sample_count=part.sent_samples,
-            synthesis_time=generation.run_seconds if generation else 0.0,
-            error=part.error,
-        )
+        if outcome is Outcome.COMPLETE and not self._config.segment_events:
+            return []
+        return [
+            SegmentFinished(
+                segment=part.segment,
+                outcome=outcome,
+                sample_count=part.sent_samples,
+                synthesis_seconds=part.run_seconds,
+                error=part.error,
+            )
+        ]

@@ -1,8 +1,12 @@
 """Which text of a stream was heard: the bookkeeping behind `Cleared`."""
 
+from intone_server.errors import InvalidRequest, Reason, Violation
 from intone_server.synthesis.events import Outcome, SegmentKind
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.speech import estimated_seconds
+
+# Text between two `Clear`s that a stream can have: an hour at four times real time, and more.
+MAX_EPOCH_CHARACTERS = 1_000_000
 
 
 class Transcript:
@@ -12,10 +16,23 @@ class Transcript:
         self._rate = sample_rate_hertz
         self._pieces: list[str] = []
         self._start = 0
+        self._length = 0
         self._parts: list[Part] = []
 
     def push(self, text: str) -> None:
-        """Text came from the client."""
+        """Text came from the client. Raises InvalidRequest if it is too much to remember."""
+        if self._length + len(text) > MAX_EPOCH_CHARACTERS:
+            raise InvalidRequest(
+                Reason.TEXT_TOO_LONG,
+                [
+                    Violation(
+                        "text",
+                        f"the stream has {self._length + len(text):,} characters since its last "
+                        f"clear, limit {MAX_EPOCH_CHARACTERS:,}",
+                    )
+                ],
+            )
+        self._length += len(text)
         self._pieces.append(text)
 
     def add(self, part: Part) -> None:
@@ -37,10 +54,10 @@ class Transcript:
             if all_sent and heard == part.sent_samples:
                 if part.outcome is not Outcome.FAILED:
                     end = part.end
-                continue
+                continue  # of a failed part nothing more will be heard; what follows may be
             if heard > 0:
                 whole = part.made_samples
-                if part.outcome is None:
+                if part.outcome not in (Outcome.COMPLETE, Outcome.NO_END):
                     whole = max(whole, int(estimated_seconds(part.text) * self._rate))
                 spoken = text[part.start - self._start : part.end - self._start]
                 end = part.start + _word_end(spoken, heard / whole)
@@ -50,7 +67,8 @@ class Transcript:
 
     def restart(self) -> None:
         """Begin a new epoch."""
-        self._start += sum(map(len, self._pieces))
+        self._start += self._length
+        self._length = 0
         self._pieces.clear()
         self._parts.clear()
 

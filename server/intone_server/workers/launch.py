@@ -82,11 +82,11 @@ class Launcher:
 
         Raises OSError or EOFError if the process could not be started.
         """
+        if self._forks:
+            self._ensure_fork_server()
         ours, theirs = socket.socketpair()
         try:
             async with self._one_at_a_time:
-                if self._forks:
-                    self._ensure_fork_server()
                 child = await _in_daemon_thread(lambda: self._start(theirs))
         except BaseException:
             ours.close()

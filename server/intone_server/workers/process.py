@@ -149,8 +149,8 @@ class Worker:
     def _load_voice(self, engine: Engine, name: str) -> None:
         try:
             self._reports.put(VoiceLoaded(name, engine.load_voice(name)))
-        except EngineError as error:
-            self._reports.put(VoiceLoaded(name, None, str(error)))
+        except Exception as error:  # noqa: BLE001 - a bad file must not cost the worker
+            self._reports.put(VoiceLoaded(name, None, repr(error)))
 
     def _report(self, output: Output) -> None:
         generation_id = output.generation_id
