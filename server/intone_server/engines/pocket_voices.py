@@ -49,6 +49,7 @@ class PocketVoices:
         if self.default not in self._files and self.default not in self._predefined:
             names = ", ".join(sorted({*self._files, *self._predefined})) or "none"
             raise EngineError(f"--default-voice: no voice {self.default!r}; there are: {names}")
+        self.fetch(self.default)
         loaded = {name: self.load(name) for name in {*self._files, self.default}}
         names_in_order = sorted({*self._files, *self._predefined})
         return tuple(loaded.get(name) or self._describe(name) for name in names_in_order)
@@ -86,9 +87,11 @@ class PocketVoices:
 
     def _read(self, name: str) -> State:
         file = self._files.get(name)
-        if file is None:
-            self.fetch(name)
-            state: State = self._model.get_state_for_audio_prompt(name)
+        if file is None:  # `fetch` has brought it: no network here, on the model's thread
+            try:
+                state: State = self._model.get_state_for_audio_prompt(name)
+            except Exception as error:
+                raise EngineError(f"voice {name!r} cannot be loaded: {error}") from error
             return state
         if is_voice_state(file):
             return self._read_state(name, file)
