@@ -277,6 +277,18 @@ def test_the_builtin_engine_starts_without_any_network() -> None:
         assert peers <= {"127.0.0.1"}
 
 
+def test_memory_stays_flat_over_many_calls(fake_server: ServerProcess) -> None:
+    def resident() -> int:
+        front = psutil.Process(fake_server.process.pid)
+        return front.memory_info().rss + sum(w.memory_info().rss for w in fake_server.workers())
+
+    for number in range(300):
+        speak(fake_server.address, "word " * (1 + number % 40) + ".")
+        if number == 50:
+            early = resident()
+    assert resident() < 1.05 * early
+
+
 def test_a_port_in_use_is_not_shared(fake_server: ServerProcess) -> None:
     host, port = fake_server.address.rsplit(":", 1)
     with socket.socket() as other, pytest.raises(OSError, match="in use"):

@@ -211,6 +211,10 @@ async def test_a_recording_gives_one_voice_on_all_workers(
         assert voice.digest
 
 
+def test_the_backend_of_int8_is_logged(quantized_server: ServerProcess) -> None:
+    assert any("quantization backend" in line["event"] for line in quantized_server.logs())
+
+
 def test_two_workers_speak_at_the_same_time(quantized_server: ServerProcess) -> None:
     with grpc.insecure_channel(quantized_server.address) as channel:
         stub = TextToSpeechServiceStub(channel)

@@ -168,3 +168,45 @@ async def test_a_second_config_ends_the_stream(channel: grpc.aio.Channel) -> Non
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await collect(channel, [text("Hello."), Request(config=SEGMENTS)])
     assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+
+async def test_speech_begins_before_the_text_has_ended(channel: grpc.aio.Channel) -> None:
+    """An LLM writes 40 tokens, 50 a second."""
+    tokens = ["Sure. ", *(f"word{n} " for n in range(38)), "end."]
+    call = TextToSpeechServiceStub(channel).Synthesize()
+    order: list[str] = []
+
+    async def write() -> None:
+        for token in tokens:
+            await call.write(text(token))
+            await asyncio.sleep(0.02)
+        order.append("last token")
+        await call.done_writing()
+
+    writing = asyncio.create_task(write())
+    async for response in call:
+        order += ["audio"] * response.event.HasField("audio")
+    await writing
+    assert order[0] == "audio"
+    assert order.count("audio") >= 2
+
+
+async def test_five_paragraphs_of_three_sentences_are_fifteen_segments(
+    channel: grpc.aio.Channel,
+) -> None:
+    sentences = [f"Paragraph {p} has sentence {s}." for p in range(5) for s in range(3)]
+    whole = "\n\n".join(" ".join(sentences[i : i + 3]) for i in range(0, 15, 3))
+    events = await collect(channel, [Request(config=SEGMENTS), text(whole)])
+    assert [e.segment_started.text for e in events if e.HasField("segment_started")] == sentences
+    assert np.array_equal(samples(events), expected(*sentences))
+
+
+async def test_a_client_that_reads_slowly_gets_every_sample(channel: grpc.aio.Channel) -> None:
+    words = "frames@60 for a patient listener."
+    call = TextToSpeechServiceStub(channel).Synthesize(iter([text(words)]))
+    events = []
+    async for response in call:
+        events.append(response.event)
+        await asyncio.sleep(0.03)
+    check_order(events)
+    assert np.array_equal(samples(events), expected(words))

@@ -71,8 +71,10 @@ class PocketEngine:
         check_files(options.model)
         for name, file in options.voices:
             check_voice(name, Path(file))
-        # Loading logs through the root logger, which would install a handler of its own on it.
+        # The library logs timings of every call, and in one warning the user's text.
         logging.getLogger("pocket_tts").setLevel(logging.ERROR)
+        # It says which int8 kernels it found, which decides whether int8 is worth having.
+        logging.getLogger("pocket_tts.quantization").setLevel(logging.INFO)
         try:
             from pocket_tts import TTSModel
         except ImportError as error:

@@ -6,6 +6,7 @@ import traceback
 from dataclasses import asdict, dataclass
 
 from intone_server.engines.base import Engine, EngineError, EngineOptions
+from intone_server.logs import configure_logging
 
 # Tell the fork server's preload what to load, and for whom: the environment is all that reaches it.
 PRELOAD_VARIABLE = "INTONE_PRELOAD_SPEC"
@@ -47,6 +48,7 @@ class Loading:
 
     def run(self) -> None:
         """Load. Never raises."""
+        configure_logging(self.spec.log_format)
         try:
             module, _, name = self.spec.engine.partition(":")
             engine: Engine = getattr(importlib.import_module(module), name)()
