@@ -202,8 +202,11 @@ class PocketEngine:
 
         Segments fit almost always; this is for text that has more tokens than its length suggests.
         """
-        words, piece = text.split(" "), ""
-        for word in words:
+        if self._tokens(text) <= MAX_TOKENS:
+            yield text
+            return
+        piece = ""
+        for word in text.split(" "):
             longer = f"{piece} {word}" if piece else word
             if self._tokens(longer) <= MAX_TOKENS:
                 piece = longer

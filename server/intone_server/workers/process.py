@@ -46,6 +46,10 @@ from intone_server.workers.messages import (
 
 log = structlog.stdlib.get_logger("intone.worker")
 
+# A frame passes from the decoder's thread through this process's two threads to the pipe, beside a
+# thread that generates the next one. At Python's 5 ms each of those steps may wait so long.
+THREAD_SWITCH_SECONDS = 0.0005
+
 # Spoken once before the first caller: it pages in the weights and fills every lazy cache.
 WARM_UP_TEXT = "Ready."
 
@@ -55,6 +59,7 @@ def run(pipe: socket.socket, spec: WorkerSpec) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # see workers/preload.py
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     configure_logging(spec.log_format)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     worker = Worker(pipe)
     try:
         engine, info = _bring_up(spec)
