@@ -25,6 +25,8 @@ log = structlog.stdlib.get_logger("intone.scheduling")
 SPEED_WEIGHT = 0.2
 # Assumed until the first segment has been measured: pocket-tts on two cores makes 2 to 4.
 FIRST_SPEED = 2.0
+# Of its estimate, what a running segment is assumed to need at the least.
+UNFINISHED_SHARE = 0.1
 # A segment may run four times its estimated audio plus this before it is given up: the slowest
 # machine worth using is near real time.
 SEGMENT_TIMEOUT_FACTOR = 4.0
@@ -89,9 +91,7 @@ class Scheduler:
         now = time.monotonic()
         speed = self._speed or FIRST_SPEED
         running = sum(
-            max(0.0, r.generation.estimated_seconds - (now - r.generation.started_at) * speed)
-            for r in busy
-            if r.generation is not None
+            _remaining_seconds(r.generation, now, speed) for r in busy if r.generation is not None
         )
         all_busy = len(busy) >= healthy
         wait = (waiting + running) / speed / max(1, healthy) if all_busy else 0.0
@@ -235,3 +235,9 @@ class Scheduler:
         timer = self._timers.pop(generation.id, None)
         if timer is not None:
             timer.cancel()
+
+
+def _remaining_seconds(generation: Generation, now: float, speed: float) -> float:
+    """Audio that is probably still to be made: what runs is never estimated to be over."""
+    estimate = generation.estimated_seconds
+    return max(UNFINISHED_SHARE * estimate, estimate - (now - generation.started_at) * speed)
