@@ -192,6 +192,7 @@ async def test_a_client_that_never_reads_is_ended_and_memory_stays_bounded(
         async with asyncio.timeout(30):
             while (await capacity(other)).open_streams:
                 await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)
         line = [line for line in impatient_server.logs() if line.get("rpc") == "Synthesize"][-1]
         assert line["reason"] == "SLOW_CLIENT"
         assert line["made_seconds"] < line["audio_seconds"] + 20

@@ -1,6 +1,7 @@
 """A server from its first line of output to its exit code."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -246,10 +247,44 @@ def test_a_text_that_the_library_cannot_speak_fails_alone() -> None:
         assert caught.value.code() is grpc.StatusCode.INTERNAL
         assert samples(speak(server.address, "Fine.")) > 0
         assert [w.pid for w in server.workers()] == [worker.pid]
+        with pytest.raises(grpc.RpcError):
+            speak(server.address, "\u2460Secretname is here.")
+
+        def lines() -> list[str]:
+            return [line["first_failure"] for line in server.logs() if "first_failure" in line]
+
+        wait_for(lambda: len(lines()) == 2)
+        assert all(re.fullmatch(r"\w+ at \w+\.py:\d+", line) for line in lines())
+        assert "Secret" not in server.stderr.read_text()
+
+
+def test_a_server_without_standard_output_and_error_serves() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = f"exec {sys.executable} {TESTS / 'fake_server.py'} --engine fake --listen {address}"
+    server = subprocess.Popen(
+        ["sh", "-c", f"{command} >&- 2>&-"], env={**os.environ, "PYTHONPATH": str(TESTS)}
+    )
+    try:
+        wait_for(lambda: heard(address), 20)
+        server.terminate()
+        assert server.wait(10) == 0
+    finally:
+        server.kill()
+
+
+def heard(address: str) -> bool:
+    """Whether a server speaks at this address by now."""
+    try:
+        return samples(speak(address, "One two.")) == 2 * FRAME
+    except grpc.RpcError:
+        return False
 
 
 def test_no_user_text_reaches_the_logs(fake_server: ServerProcess) -> None:
     speak(fake_server.address, "Password hunter2 fail@1 nothing.")
+    wait_for(lambda: any(line.get("characters") == 32 for line in fake_server.logs()))
     assert "hunter2" not in fake_server.stderr.read_text()
     line = next(line for line in fake_server.logs() if line.get("characters") == 32)
     assert line["rpc"] == "SynthesizeText"

@@ -200,6 +200,15 @@ async def test_a_lost_generation_goes_first_once_and_then_fails() -> None:
     second.cancel()
 
 
+async def test_a_lost_generation_keeps_to_its_longest_wait() -> None:
+    scheduler, worker = scheduler_of(1)
+    only = generation(max_queue_wait_seconds=0.02)
+    scheduler.submit(only)
+    scheduler.on_lost(worker.replicas)
+    await asyncio.sleep(0.06)
+    assert heard(only) == ["started", Reason.QUEUE_WAIT_EXCEEDED]
+
+
 async def test_no_replica_of_a_lost_worker_is_given_anything() -> None:
     scheduler, worker = scheduler_of(2)
     only = generation()

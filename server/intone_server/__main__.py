@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None, engines: Mapping[str, str] = EN
     from intone_server.app import serve
     from intone_server.logs import configure_logging
 
-    configure_logging(settings.log_format)
+    configure_logging(settings.log_format, in_background=True)
     for name in unknown_variables(os.environ):
         structlog.stdlib.get_logger("intone.app").warning("not a setting", variable=name)
     return asyncio.run(serve(settings, engines))

@@ -4,6 +4,7 @@ STARTING -> SERVING -> DRAINING -> STOPPED
 """
 
 import asyncio
+import contextlib
 import enum
 import signal
 import sys
@@ -121,7 +122,8 @@ class App:
                     file=sys.stderr,
                 )
                 return 1
-            print(f"listening on {address}", flush=True)
+            with contextlib.suppress(OSError):  # nobody reads it, which is no reason to stop
+                print(f"listening on {address}", flush=True)
             log.info("starting", version=__version__, address=address, engine=self._settings.engine)
             try:
                 if not await self._load():
@@ -215,9 +217,12 @@ class App:
     async def _watch_workers(self) -> None:
         """Replace workers that are stuck."""
         while True:
+            asleep_at = time.monotonic()
             await asyncio.sleep(WATCHDOG_SECONDS)
+            # This process itself may have been frozen: what the workers said meanwhile waits.
+            was_frozen = time.monotonic() - asleep_at > 2 * WATCHDOG_SECONDS
             for worker in self._scheduler.workers:
-                worker.check()
+                worker.touch() if was_frozen else worker.check()
 
     async def _drain(self) -> None:
         """Readiness down, new calls refused, open streams finish; after the timeout, end them."""

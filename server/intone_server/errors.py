@@ -105,7 +105,11 @@ class TimedOut(IntoneError):
 
 
 class SynthesisFailed(IntoneError):
-    """The model failed on this text. What it said is in the server's log."""
+    """The model failed on this text. `cause` is for the server's log."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(Reason.SYNTHESIS_FAILED, "the model failed on this segment")
+        self.cause = cause
 
 
 class InternalError(IntoneError):

@@ -2,8 +2,10 @@
 
 import enum
 import threading
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from intone_server.audio import Samples
@@ -11,6 +13,13 @@ from intone_server.audio import Samples
 
 class EngineError(Exception):
     """An engine cannot do what the operator asked. The message says why and what to do."""
+
+
+def describe(error: BaseException) -> str:
+    """What a library raised and where, without its message, which may quote the user's text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"
 
 
 @dataclass(frozen=True, slots=True)

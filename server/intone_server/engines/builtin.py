@@ -19,6 +19,7 @@ from intone_server.engines.base import (
     EngineVoice,
     Job,
     Output,
+    describe,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class BuiltinEngine:
             samples = None if job.stop.is_set() else next(parts, None)
         except Exception as error:  # noqa: BLE001 - whatever the library raises costs this job alone
             self._running = None
-            return (Output(job.generation_id, ending=Ending.FAILED, error=repr(error)),)
+            return (Output(job.generation_id, ending=Ending.FAILED, error=describe(error)),)
         if samples is not None:
             return (Output(job.generation_id, samples),)
         self._running = None

@@ -22,6 +22,7 @@ from intone_server.engines.base import (
     Job,
     Output,
     Sampling,
+    describe,
 )
 from intone_server.engines.pocket_files import ADVICE, check_files, check_voice, is_config_file
 
@@ -148,12 +149,11 @@ class PocketEngine:
         job, frames = self._running
         try:
             samples = next(frames, None)
-        except Exception as error:
-            log.exception("generation failed in the model")
+        except Exception as error:  # noqa: BLE001 - whatever the library raises costs this job alone
             job.stop.set()
             self._running = None
             self._wait_for_threads()
-            return (Output(job.generation_id, ending=Ending.FAILED, error=repr(error)),)
+            return (Output(job.generation_id, ending=Ending.FAILED, error=describe(error)),)
         if samples is not None:
             return (Output(job.generation_id, samples),)
         self._running = None

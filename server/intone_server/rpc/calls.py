@@ -1,5 +1,6 @@
 """What every call gets: a request id, checked requests, statuses for errors, one log line."""
 
+import inspect
 import re
 import time
 import uuid
@@ -44,20 +45,22 @@ def current_call() -> Call:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Wraps every method of our services."""
+    """Wraps every method: ours with an id and a log line, health and reflection without."""
 
     # grpc's handlers are untyped tuples: what they hold depends on the kind of method.
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         handler = await continuation(handler_call_details)
         method: str = handler_call_details.method
-        if handler is None or not method.startswith("/intone."):
-            return handler
+        if handler is None:
+            return None
+        if not method.startswith("/intone."):
+            return _wrap(handler, None)
         asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
         return _wrap(handler, Call(method.rpartition("/")[2], str(request_id)))
 
 
-def _wrap(handler: Any, call: Call) -> Any:
+def _wrap(handler: Any, call: Call | None) -> Any:
     checked: Callable[[Any], Any] = _checked
     if handler.stream_stream:
         make, inner, checked = (
@@ -70,11 +73,25 @@ def _wrap(handler: Any, call: Call) -> Any:
     else:
         make, inner = grpc.unary_unary_rpc_method_handler, handler.unary_unary
 
+    async def run(request: Any, context: Context) -> Any:
+        if not inspect.isasyncgenfunction(inner):
+            return await inner(checked(request), context)
+        async for response in inner(checked(request), context):
+            await context.write(response)
+        return None
+
+    async def serve_quietly(request: Any, context: Context) -> Any:
+        try:
+            return await run(request, context)
+        except InvalidRequest as error:
+            await context.abort(code_of(error), message_of(error), trailers_of(error))
+
     async def serve(request: Any, context: Context) -> Any:
+        assert call is not None
         _current.set(call)
         context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
         try:
-            response = await inner(checked(request), context)
+            response = await run(request, context)
         except IntoneError as error:
             _log(call, code_of(error).name, reason=error.reason)
             await _abort(context, call, error)
@@ -91,7 +108,7 @@ def _wrap(handler: Any, call: Call) -> Any:
             return response
 
     return make(
-        serve,
+        serve if call else serve_quietly,
         request_deserializer=_tolerant(handler.request_deserializer),
         response_serializer=handler.response_serializer,
     )

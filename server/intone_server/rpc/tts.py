@@ -1,6 +1,7 @@
 """TextToSpeechService."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, replace
@@ -20,6 +21,7 @@ from intone_server.errors import (
     InvalidRequest,
     Overloaded,
     Reason,
+    SynthesisFailed,
     TimedOut,
     Violation,
 )
@@ -46,9 +48,11 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self._service = service
         self._inputs = Inputs(service)
         self._sessions: set[Session] = set()
+        self._drain_ends_at = 0.0
 
     def drain(self, timeout_seconds: float) -> None:
         """Let open streams finish what they have, for so long, and begin nothing new."""
+        self._drain_ends_at = time.monotonic() + timeout_seconds
         self._inputs.stop_waiting()
         for session in list(self._sessions):
             session.drain(timeout_seconds)
@@ -191,10 +195,14 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             permit=permit,
         ) as session:
             self._sessions.add(session)
+            if self._service.admission.draining:  # its voice was loading when that began
+                session.drain(max(0.0, self._drain_ends_at - time.monotonic()))
             try:
                 yield session
             finally:
                 self._sessions.discard(session)
+                if isinstance(session.first_failure, SynthesisFailed):
+                    current_call().fields["first_failure"] = session.first_failure.cause
                 totals = {k: v for k, v in asdict(session.stats).items() if v is not None}
                 current_call().fields |= {
                     k: round(v, 3) if isinstance(v, float) else v for k, v in totals.items()

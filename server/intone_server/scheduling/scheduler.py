@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import structlog
-
 from intone_server.engines.base import Ending
 from intone_server.errors import IntoneError, Reason, SynthesisFailed, TimedOut, Unavailable
 from intone_server.scheduling.generation import Generation, GenerationStatus
@@ -18,8 +16,6 @@ from intone_server.scheduling.policy import Policy
 from intone_server.scheduling.replica import Replica, ReplicaState
 from intone_server.scheduling.worker import SupervisedWorker
 from intone_server.workers.messages import Audio, Failed, Finished
-
-log = structlog.stdlib.get_logger("intone.scheduling")
 
 # Weight of the newest segment in the moving average of speed.
 SPEED_WEIGHT = 0.2
@@ -137,10 +133,8 @@ class Scheduler:
                 self._finish(generation, GenerationStatus.COMPLETED)
                 generation.observer.on_completed(no_end=ending is Ending.NO_END)
             case Failed(message=message):
-                log.error("generation failed", generation=generation.id, error=message)
                 replica.drop()
-                error = SynthesisFailed(Reason.SYNTHESIS_FAILED, "the model failed on this segment")
-                self._fail(generation, GenerationStatus.FAILED, error)
+                self._fail(generation, GenerationStatus.FAILED, SynthesisFailed(message))
 
     def on_lost(self, replicas: list[Replica]) -> None:
         """A worker is gone: what it ran is run once more elsewhere, unless it was heard."""
@@ -159,6 +153,9 @@ class Scheduler:
                 generation.become(GenerationStatus.QUEUED)
                 generation.queued_at = time.monotonic()
                 self._queue.push(generation, again=True)
+                if generation.max_queue_wait_seconds is not None:
+                    left = generation.max_queue_wait_seconds - generation.queue_seconds
+                    self._after(generation, max(0.0, left), self._expire)
         self._dispatch()
         self.on_change()
 

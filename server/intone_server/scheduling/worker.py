@@ -111,7 +111,7 @@ class SupervisedWorker:
             self._link.kill()
 
     def touch(self) -> None:
-        """A generation was sent: silence counts from now."""
+        """Silence counts from now: a generation was sent, or nobody could listen."""
         self._heard_at = time.monotonic()
 
     async def stop(self) -> None:

@@ -21,6 +21,7 @@ from intone_server.synthesis.events import (
     Notice,
     NoticeKind,
     Queued,
+    SegmentKind,
     Stats,
 )
 from intone_server.synthesis.part import Part, Silence
@@ -195,6 +196,11 @@ class Session:
         self._advance()
         return event
 
+    @property
+    def first_failure(self) -> IntoneError | None:
+        """Why the first segment that failed did."""
+        return self._timeline.first_failure
+
     def check_spoken(self) -> None:
         """Raises the first segment's IntoneError if segments failed and nothing was spoken."""
         if self._timeline.failure is not None:
@@ -268,7 +274,8 @@ class Session:
 
     def _put(self, part: Part) -> None:
         self.stats.segments += 1
-        self._transcript.add(part)
+        if part.kind is SegmentKind.SPEECH:
+            self._transcript.add(part)
         self._timeline.add(part)
 
     def _on_part(self, part: Part) -> None:

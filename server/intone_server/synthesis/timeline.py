@@ -39,7 +39,7 @@ class Timeline:
         self._stats = stats
         self._items: deque[Part | Event | IntoneError] = deque()
         self._asides: deque[Event] = deque()
-        self._failure: IntoneError | None = None
+        self.first_failure: IntoneError | None = None
         self._epochs = 0
         self._playout = Playout()
         self._in_text = False  # the listener has begun a text that goes on
@@ -92,7 +92,7 @@ class Timeline:
     @property
     def failure(self) -> IntoneError | None:
         """Why nothing at all was spoken, if so: the error of the first segment that failed."""
-        return None if self._spoke else self._failure
+        return None if self._spoke else self.first_failure
 
     def add(self, item: Part | Event) -> None:
         """Put something at the end."""
@@ -233,7 +233,7 @@ class Timeline:
         assert outcome is not None
         if outcome is Outcome.FAILED:
             self._stats.failed_segments += 1
-            self._failure = self._failure or part.error
+            self.first_failure = self.first_failure or part.error
         if outcome is Outcome.COMPLETE and not self._config.segment_events:
             return []
         return [

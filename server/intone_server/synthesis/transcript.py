@@ -1,7 +1,7 @@
 """Which text of a stream was heard: the bookkeeping behind `Cleared`."""
 
 from intone_server.errors import InvalidRequest, Reason, Violation
-from intone_server.synthesis.events import Outcome, SegmentKind
+from intone_server.synthesis.events import Outcome
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.speech import estimated_seconds
 
@@ -36,7 +36,7 @@ class Transcript:
         self._pieces.append(text)
 
     def add(self, part: Part) -> None:
-        """A part was put on the timeline."""
+        """A spoken part was put on the timeline."""
         self._parts.append(part)
 
     def split(self, heard_samples: int) -> tuple[str, str, bool]:
@@ -47,7 +47,7 @@ class Transcript:
         text = "".join(self._pieces)
         end, estimated = self._start, False
         for part in self._parts:
-            if not part.announced or part.kind is SegmentKind.SILENCE:
+            if not part.announced:
                 continue
             heard = min(heard_samples - part.sample_offset, part.sent_samples)
             all_sent = part.outcome is not None and part.sent_samples == part.made_samples

@@ -1,5 +1,6 @@
 """The one list of voices: what ListVoices shows is exactly what a stream can use."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from intone_server.engines.base import EngineVoice
@@ -7,6 +8,8 @@ from intone_server.errors import Reason, Unavailable, VoiceNotFound
 
 # A voice that could not be brought here may be there in a moment; no sooner than this.
 RETRY_SECONDS = 5.0
+# How long a call may wait for a voice: a few megabytes of download, once.
+LOAD_SECONDS = 60.0
 
 
 class Catalogue:
@@ -42,8 +45,9 @@ class Catalogue:
         if self.get(name).loaded:
             return
         try:
-            self._voices[name] = await self._load(name)
-        except LookupError as error:
+            async with asyncio.timeout(LOAD_SECONDS):
+                self._voices[name] = await self._load(name)
+        except (LookupError, TimeoutError) as error:
             raise Unavailable(
                 Reason.VOICE_UNAVAILABLE,
                 "the files of this voice cannot be brought here now",
