@@ -253,7 +253,7 @@ async def test_a_fault_in_one_session_ends_that_session_alone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.session.push_text("One two. Three. ")
-    monkeypatch.setattr(stage.session._segmenter, "next", lambda: 1 / 0)
+    monkeypatch.setattr(stage.session._speaker._segmenter, "next", lambda: 1 / 0)
     stage.speak()
     (replica,) = stage.worker.replicas
     assert replica.running_id is None

@@ -1,0 +1,172 @@
+"""From the text of one stream to parts on its timeline, one generation at a time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from intone_server.errors import IntoneError
+from intone_server.scheduling.scheduler import Scheduler
+from intone_server.synthesis.events import Flushed, Queued, SegmentKind, Stats
+from intone_server.synthesis.part import Part, Silence
+from intone_server.synthesis.segmenter import CommitReason, Segment, Segmenter
+from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.timeline import Timeline
+from intone_server.synthesis.transcript import Transcript
+
+# Events that may wait for a client that sends and does not read; audio has its own bound.
+MAX_WAITING_EVENTS = 1000
+
+
+class Speaker:
+    """Takes the next segment when it has none running, and keeps within the stream's bounds.
+
+    `on_audio` is called when the timeline has more to give, `on_ended` when a segment is over and
+    `advance` would go on.
+    """
+
+    def __init__(
+        self,
+        config: SpeechConfig,
+        stats: Stats,
+        *,
+        max_unsent_seconds: float,
+        scheduler: Scheduler,
+        on_audio: Callable[[], None],
+        on_ended: Callable[[], None],
+    ) -> None:
+        self.timeline = Timeline(config, stats)
+        self._config = config
+        self._stats = stats
+        self._most_unsent = max_unsent_seconds * config.sample_rate_hertz
+        self._scheduler = scheduler
+        self._on_audio = on_audio
+        self._on_ended = on_ended
+        self._segmenter = Segmenter(
+            language=config.language,
+            mode=config.mode,
+            max_characters=config.max_characters,
+            first_max_characters=config.first_max_characters,
+        )
+        self._transcript = Transcript(config.sample_rate_hertz)
+        self._current: Part | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a segment waits for a replica or runs."""
+        return self._current is not None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is text that is no segment yet."""
+        return self._segmenter.has_text
+
+    @property
+    def buffered_characters(self) -> int:
+        """Code points of that text."""
+        return self._segmenter.buffered_characters
+
+    @property
+    def waiting_events(self) -> int:
+        """Events and commands that the client has yet to be told of."""
+        return self._segmenter.pending_commits + len(self.timeline)
+
+    @property
+    def can_take(self) -> bool:
+        """Whether the next thing to say may go onto the timeline now."""
+        return (
+            self._current is None
+            and self.timeline.unsent_samples < self._most_unsent
+            and len(self.timeline) < MAX_WAITING_EVENTS
+        )
+
+    def push(self, text: str, now: float) -> None:
+        """Append text that came at `now`. Raises InvalidRequest."""
+        self._transcript.push(text)
+        self._stats.characters += len(text)
+        if not text.isspace():
+            self.timeline.text_came(now)
+        self._segmenter.push(text)
+
+    def commit(self, reason: CommitReason, then: Flushed | Silence | None = None) -> None:
+        """Speak all text pushed so far, and then say or do this."""
+        self._segmenter.commit(reason, then)
+
+    def commit_at_boundary(self) -> None:
+        """Speak the text as far as that makes sense without what follows it."""
+        self._segmenter.commit_at_boundary()
+
+    def advance(self) -> bool:
+        """Move on as far as possible. Returns whether there is nothing left to take."""
+        while self.can_take:
+            item = self._segmenter.next()
+            match item:
+                case Segment():
+                    index = self._stats.segments
+                    self._speak(Part.speech(item, index, self._config, self._on_part))
+                case Silence():
+                    self._put(Part.silence(item, self._stats.segments))
+                case Flushed():
+                    self.timeline.add(item)
+                case None:
+                    return True
+        return False
+
+    def pause(self, samples: int) -> None:
+        """Exact silence at this point of the text."""
+        self.commit(CommitReason.PAUSE, Silence(samples, self._segmenter.position))
+
+    def clear(self, clear_id: str, heard_samples: int | None, now: float) -> None:
+        """Drop what is not heard; None takes `heard_samples` from the clock."""
+        if heard_samples is None:
+            heard_samples = self.timeline.heard_samples(now)
+        split = self._transcript.split(heard_samples)
+        flushes, uncut = self.drop_text()
+        self._current = None
+        self.timeline.clear(clear_id, split, flushes, uncut)
+        self._transcript.restart()
+
+    def drop_text(self) -> tuple[list[Flushed], int]:
+        """Forget what is buffered: answers to its flushes, and 1 if there was text."""
+        uncut = int(self._segmenter.has_text)
+        marks = self._segmenter.drop()
+        self._stats.segments += uncut
+        return [replace(mark, cleared=True) for mark in marks if isinstance(mark, Flushed)], uncut
+
+    def fail(self, error: IntoneError) -> None:
+        """Say nothing more but that."""
+        self._current = None
+        self.timeline.fail(error)
+
+    def close(self) -> None:
+        """Cancel what runs; nobody is left to tell."""
+        self._current = None
+        self.timeline.close()
+
+    def _speak(self, part: Part) -> None:
+        self._put(part)
+        if part.generation is None:
+            return
+        self._current = part
+        wait_seconds = self._scheduler.load().estimated_wait_seconds
+        self._scheduler.submit(part.generation)
+        position = self._scheduler.position(part.generation)
+        if position is not None and self._config.queue_events:
+            self.timeline.aside(Queued(part.segment, position, wait_seconds))
+
+    def _put(self, part: Part) -> None:
+        self._stats.segments += 1
+        if part.kind is SegmentKind.SPEECH:
+            self._transcript.add(part)
+        self.timeline.add(part)
+
+    def _on_part(self, part: Part) -> None:
+        """The generation of a part has made progress."""
+        if part is not self._current or part.outcome is None:
+            self._on_audio()
+            return
+        self._current = None
+        made_seconds = part.made_samples / self._config.sample_rate_hertz
+        self._stats.queue_wait_seconds += part.queue_seconds
+        self._stats.synthesis_seconds += part.run_seconds
+        self._stats.made_seconds += made_seconds
+        self._scheduler.measured(made_seconds, part.run_seconds)
+        self._on_ended()
