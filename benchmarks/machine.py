@@ -70,6 +70,11 @@ class Meter:
         self._contender = contender
         self.seconds = self.cpu = self.others_cores = 0.0
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether others did not disturb it."""
+        return self.others_cores < NOISY_CORES
+
     def _read(self) -> tuple[float, float, float, float]:
         own = time.process_time()
         return (time.monotonic(), cpu_seconds(self._contender), own, sum(_busy_and_stolen()))
@@ -131,8 +136,7 @@ def quietest(
         with Meter(process) as meter:
             result = measure()
         found.append((result, meter))
-        quiet = meter.others_cores < NOISY_CORES
-        if quiet or len(found) == TRIES or not patience.spend(meter.seconds):
+        if meter.is_quiet or len(found) == TRIES or not patience.spend(meter.seconds):
             return min(found, key=lambda pair: pair[1].others_cores)
 
 

@@ -43,6 +43,21 @@ class Turn:
     memory_bytes: int
     others_cores: float
 
+    @property
+    def audio(self) -> float:
+        """Seconds of audio, all streams together."""
+        return sum(heard.audio for heard in self.heard)
+
+    @property
+    def speed(self) -> float:
+        """Audio seconds per second, all streams together."""
+        return self.audio / self.wall
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether others did not disturb it."""
+        return self.others_cores < machine.NOISY_CORES
+
 
 def loads(streams: Sequence[int], *, quick: bool) -> list[Load]:
     """What is measured for these numbers of streams."""
@@ -85,11 +100,13 @@ def first_audio(
 ) -> dict[str, list[float]]:
     """Seconds to the first audio of SENTENCE when nothing else runs, `turns` times for each.
 
-    Calls are cancelled then, which allows enough of them to tell milliseconds. Not for
+    Calls are cancelled then, which allows enough of them to tell milliseconds. Rounds that others
+    disturbed are left out, unless all were. Not for
     `pocket-tts serve`, which goes on speaking to nobody.
     """
-    seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    rounds: list[tuple[dict[str, float], bool]] = []
     for number in range(turns):
+        seconds, quiet = {}, True
         for contender in contenders if number % 2 == 0 else reversed(contenders):
 
             def call(contender: Contender = contender) -> Heard:
@@ -97,9 +114,12 @@ def first_audio(
                 time.sleep(SETTLE_SECONDS)
                 return heard
 
-            heard, _ = machine.quietest(contender.process, patience, call)
-            seconds[contender.name].append(heard.first_audio)
-    return seconds
+            heard, meter = machine.quietest(contender.process, patience, call)
+            seconds[contender.name] = heard.first_audio
+            quiet = quiet and meter.is_quiet
+        rounds.append((seconds, quiet))
+    chosen = [seconds for seconds, quiet in rounds if quiet] or [seconds for seconds, _ in rounds]
+    return {c.name: [seconds[c.name] for seconds in chosen] for c in contenders}
 
 
 def _turn(contender: Contender, load: Load, patience: machine.Patience) -> Turn:
@@ -129,9 +149,8 @@ def _turn(contender: Contender, load: Load, patience: machine.Patience) -> Turn:
 
 
 def _line(turn: Turn) -> str:
-    audio = sum(heard.audio for heard in turn.heard)
     return (
         f"{turn.contender:17} {turn.load:9} x{turn.streams}  first audio "
         f"{max(heard.first_audio for heard in turn.heard) * 1000:6.0f} ms  speed "
-        f"{audio / turn.wall:4.2f}x  others {turn.others_cores:4.2f} cores"
+        f"{turn.speed:4.2f}x  others {turn.others_cores:4.2f} cores"
     )
