@@ -103,7 +103,7 @@ class PcmSink(_SlowSink):
 
 
 class PlayerSink(_SlowSink):
-    """The default audio device, through sounddevice (`pip install 'intone[play]'`)."""
+    """The default audio device, through sounddevice (the extra `play`)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class PlayerSink(_SlowSink):
 
             sounddevice.query_devices(kind="output")
         except ImportError:
-            why = "sounddevice is not installed (pip install 'intone[play]')"
+            why = "sounddevice is not installed (pip install sounddevice)"
         except Exception as error:  # noqa: BLE001 - OSError, or a class of the missing module
             why = str(error)
         else:

@@ -117,8 +117,8 @@ class App:
                 address = await self._server.start(self._settings.listen)
             except (RuntimeError, OSError):
                 print(
-                    f"intone-server: cannot listen on {self._settings.listen}: "
-                    "the address is in use or not of this machine",
+                    f"intone-server: cannot listen on {self._settings.listen}: it is in use, or "
+                    "not of this machine; choose another with --listen (port 0: any free one)",
                     file=sys.stderr,
                 )
                 return 1

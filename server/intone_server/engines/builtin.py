@@ -50,7 +50,8 @@ class BuiltinEngine:
         threads, which a fork would lose."""
         if options.model not in (DEFAULT_MODEL, MODEL):
             raise EngineError(
-                f"--model: the builtin engine has the model {MODEL} alone, not {options.model!r}"
+                f"--model: the builtin engine has the model {MODEL} alone, not {options.model!r}; "
+                "leave --model away, or use --engine pocket"
             )
         if options.voices:
             raise EngineError(
@@ -70,7 +71,7 @@ class BuiltinEngine:
         except ImportError as error:
             raise EngineError(
                 f"--engine builtin: hibari-tts cannot be imported ({error}); "
-                "install it with: pip install 'intone[builtin]'"
+                "in a clone of intone: pip install '.[builtin]'"
             ) from error
         self._tts = Hibari(voice=VOICE.name)
         return EngineInfo(

@@ -81,7 +81,7 @@ class PocketEngine:
         except ImportError as error:
             raise EngineError(
                 f"--engine pocket: pocket-tts cannot be imported ({error}); "
-                "install it with: pip install 'intone[server]'"
+                "in a clone of intone: pip install '.[server]' -c constraints.txt"
             ) from error
         self._options = options
         source = "config" if is_config_file(options.model) else "language"

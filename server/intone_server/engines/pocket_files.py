@@ -100,8 +100,8 @@ def _config_path(model: str) -> Path:
     spec = importlib.util.find_spec("pocket_tts")
     if spec is None or not spec.submodule_search_locations:
         raise EngineError(
-            "--engine pocket: pocket-tts is not installed; install it with: "
-            "pip install 'intone[server]', or use --engine builtin"
+            "--engine pocket: pocket-tts is not installed; in a clone of intone: "
+            "pip install '.[server]' -c constraints.txt, or use --engine builtin"
         )
     configs = Path(spec.submodule_search_locations[0]) / "config"
     languages = sorted(path.stem for path in configs.glob("*.yaml"))

@@ -152,7 +152,8 @@ class SupervisedWorker:
             if link is not None:
                 link.kill()
                 code = await link.close(STOP_SECONDS)
-                log.error("worker lost", pid=link.pid, exit_code=code)
+                if self._was_ready:
+                    log.error("worker lost", pid=link.pid, exit_code=code)
             self._give_up("the worker process died while it was starting", expected=False)
             pause = FIRST_RESTART_SECONDS if self._was_ready else 2 * pause
             self._was_ready = False
