@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path, {**result, "rows": [*map(asdict, rows)], "goals": [*map(asdict, goals)]}
     )
     print(f"\n{result['weights']} weights, {result['machine']}\n")
+    disturbed = max((row.others_cores for row in rows), default=0.0)
+    if disturbed >= machine.NOISY_CORES:
+        print(f"Not to be trusted: other programs took up to {disturbed:.2f} cores.\n")
     if rows:
         print(report.table(rows), "\n")
         print(report.first_audio_table(result["first_audio"]), "\n")
