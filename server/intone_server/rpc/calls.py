@@ -1,5 +1,6 @@
 """What every call gets: a request id, checked requests, statuses for errors, one log line."""
 
+import asyncio
 import inspect
 import re
 import time
@@ -151,7 +152,13 @@ class _CheckedStream:
 
 async def _abort(context: Context, call: Call, error: IntoneError) -> None:
     trailers = ((REQUEST_ID, call.request_id), *trailers_of(error))
-    await context.abort(code_of(error), message_of(error), trailers)
+    try:
+        await context.abort(code_of(error), message_of(error), trailers)
+    except grpc.aio.AbortError:
+        raise  # how grpc ends a handler whose status was sent
+    except Exception as gone:
+        # The client has left before it could be told: nothing that a traceback would help with.
+        raise asyncio.CancelledError from gone
 
 
 def _log(call: Call, code: str, **fields: Any) -> None:
