@@ -60,11 +60,13 @@ async def test_a_segment_that_was_heard_fails_with_a_retryable_error(
     channel: grpc.aio.Channel, fault: str
 ) -> None:
     async with channel:
-        events = await collect(channel, [text(f"{fault} one two three four. "), text("Go on.")])
+        words = f"{fault} delay@100 one two three four. "  # time for what was made to be sent
+        events = await collect(channel, [text(words), text("Go on.")])
     outcome = next(e.segment_finished for e in events if e.HasField("segment_finished"))
     assert outcome.outcome == tts_pb2.SEGMENT_OUTCOME_FAILED
     assert outcome.error.reason == "REPLICA_LOST"
     assert outcome.error.code == grpc.StatusCode.UNAVAILABLE.value[0]
+    assert len(samples(events)) == 4 * 1920
     assert (samples(events)[2 * 1920 :] == expected("Go on.")).all()
 
 
