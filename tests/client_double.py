@@ -263,8 +263,7 @@ async def double_fixture() -> AsyncIterator[Double]:
     # Threads of `asyncio.to_thread` are the test's own, and would count as left behind.
     await asyncio.get_running_loop().shutdown_default_executor()
     async with asyncio.timeout(5):
-        while left := asyncio.all_tasks() - tasks - {asyncio.current_task()}:
+        while asyncio.all_tasks() - tasks - {asyncio.current_task()}:
             await asyncio.sleep(0.01)
-            assert all("grpc" in str(task) or not task.done() for task in left)
     ours = {each for each in threading.enumerate() if each.name.startswith("intone")}
     assert not ours - threads
