@@ -16,7 +16,12 @@ class AudioEncoding(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AUDIO_ENCODING_UNSPECIFIED: _ClassVar[AudioEncoding]
     AUDIO_ENCODING_PCM_S16LE: _ClassVar[AudioEncoding]
     AUDIO_ENCODING_PCM_F32LE: _ClassVar[AudioEncoding]
+    AUDIO_ENCODING_MULAW: _ClassVar[AudioEncoding]
+    AUDIO_ENCODING_ALAW: _ClassVar[AudioEncoding]
     AUDIO_ENCODING_WAV: _ClassVar[AudioEncoding]
+    AUDIO_ENCODING_OGG_OPUS: _ClassVar[AudioEncoding]
+    AUDIO_ENCODING_FLAC: _ClassVar[AudioEncoding]
+    AUDIO_ENCODING_MP3: _ClassVar[AudioEncoding]
 
 class SegmentationMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -57,6 +62,7 @@ class NoticeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NOTICE_KIND_IDLE: _ClassVar[NoticeKind]
     NOTICE_KIND_DRAINING: _ClassVar[NoticeKind]
     NOTICE_KIND_SESSION_LIMIT: _ClassVar[NoticeKind]
+    NOTICE_KIND_TEXT_ALTERED: _ClassVar[NoticeKind]
     NOTICE_KIND_ERROR: _ClassVar[NoticeKind]
 
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -69,7 +75,12 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 AUDIO_ENCODING_UNSPECIFIED: AudioEncoding
 AUDIO_ENCODING_PCM_S16LE: AudioEncoding
 AUDIO_ENCODING_PCM_F32LE: AudioEncoding
+AUDIO_ENCODING_MULAW: AudioEncoding
+AUDIO_ENCODING_ALAW: AudioEncoding
 AUDIO_ENCODING_WAV: AudioEncoding
+AUDIO_ENCODING_OGG_OPUS: AudioEncoding
+AUDIO_ENCODING_FLAC: AudioEncoding
+AUDIO_ENCODING_MP3: AudioEncoding
 SEGMENTATION_MODE_UNSPECIFIED: SegmentationMode
 SEGMENTATION_MODE_SENTENCE: SegmentationMode
 SEGMENTATION_MODE_CLAUSE: SegmentationMode
@@ -95,6 +106,7 @@ NOTICE_KIND_UNSPECIFIED: NoticeKind
 NOTICE_KIND_IDLE: NoticeKind
 NOTICE_KIND_DRAINING: NoticeKind
 NOTICE_KIND_SESSION_LIMIT: NoticeKind
+NOTICE_KIND_TEXT_ALTERED: NoticeKind
 NOTICE_KIND_ERROR: NoticeKind
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_END_OF_INPUT: FinishReason
@@ -127,16 +139,42 @@ class Sampling(_message.Message):
     def __init__(self, temperature: _Optional[float] = ..., decode_steps: _Optional[int] = ..., eos_threshold: _Optional[float] = ..., noise_clamp: _Optional[float] = ..., frames_after_eos: _Optional[int] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class Segmentation(_message.Message):
-    __slots__ = ("mode", "max_characters", "first_max_characters", "max_text_delay")
+    __slots__ = ("mode", "max_characters", "first_max_characters", "max_text_delay", "segment_gap", "paragraph_gap")
     MODE_FIELD_NUMBER: _ClassVar[int]
     MAX_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     FIRST_MAX_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_TEXT_DELAY_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_GAP_FIELD_NUMBER: _ClassVar[int]
+    PARAGRAPH_GAP_FIELD_NUMBER: _ClassVar[int]
     mode: SegmentationMode
     max_characters: int
     first_max_characters: int
     max_text_delay: _duration_pb2.Duration
-    def __init__(self, mode: _Optional[_Union[SegmentationMode, str]] = ..., max_characters: _Optional[int] = ..., first_max_characters: _Optional[int] = ..., max_text_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    segment_gap: _duration_pb2.Duration
+    paragraph_gap: _duration_pb2.Duration
+    def __init__(self, mode: _Optional[_Union[SegmentationMode, str]] = ..., max_characters: _Optional[int] = ..., first_max_characters: _Optional[int] = ..., max_text_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., segment_gap: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., paragraph_gap: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class Replacement(_message.Message):
+    __slots__ = ("word", "spoken", "match_case")
+    WORD_FIELD_NUMBER: _ClassVar[int]
+    SPOKEN_FIELD_NUMBER: _ClassVar[int]
+    MATCH_CASE_FIELD_NUMBER: _ClassVar[int]
+    word: str
+    spoken: str
+    match_case: bool
+    def __init__(self, word: _Optional[str] = ..., spoken: _Optional[str] = ..., match_case: _Optional[bool] = ...) -> None: ...
+
+class TextOptions(_message.Message):
+    __slots__ = ("strip_markdown", "inline_pauses", "normalize", "replacements")
+    STRIP_MARKDOWN_FIELD_NUMBER: _ClassVar[int]
+    INLINE_PAUSES_FIELD_NUMBER: _ClassVar[int]
+    NORMALIZE_FIELD_NUMBER: _ClassVar[int]
+    REPLACEMENTS_FIELD_NUMBER: _ClassVar[int]
+    strip_markdown: bool
+    inline_pauses: bool
+    normalize: bool
+    replacements: _containers.RepeatedCompositeFieldContainer[Replacement]
+    def __init__(self, strip_markdown: _Optional[bool] = ..., inline_pauses: _Optional[bool] = ..., normalize: _Optional[bool] = ..., replacements: _Optional[_Iterable[_Union[Replacement, _Mapping]]] = ...) -> None: ...
 
 class Scheduling(_message.Message):
     __slots__ = ("max_queue_wait",)
@@ -145,24 +183,28 @@ class Scheduling(_message.Message):
     def __init__(self, max_queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class SpeechConfig(_message.Message):
-    __slots__ = ("voice", "language", "format", "sampling", "segmentation", "scheduling", "segment_events", "queue_events")
+    __slots__ = ("voice", "language", "format", "sampling", "segmentation", "text", "scheduling", "segment_events", "queue_events", "gain_db")
     VOICE_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
     SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     SCHEDULING_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_EVENTS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    GAIN_DB_FIELD_NUMBER: _ClassVar[int]
     voice: str
     language: str
     format: AudioFormat
     sampling: Sampling
     segmentation: Segmentation
+    text: TextOptions
     scheduling: Scheduling
     segment_events: bool
     queue_events: bool
-    def __init__(self, voice: _Optional[str] = ..., language: _Optional[str] = ..., format: _Optional[_Union[AudioFormat, _Mapping]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., segmentation: _Optional[_Union[Segmentation, _Mapping]] = ..., scheduling: _Optional[_Union[Scheduling, _Mapping]] = ..., segment_events: _Optional[bool] = ..., queue_events: _Optional[bool] = ...) -> None: ...
+    gain_db: float
+    def __init__(self, voice: _Optional[str] = ..., language: _Optional[str] = ..., format: _Optional[_Union[AudioFormat, _Mapping]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., segmentation: _Optional[_Union[Segmentation, _Mapping]] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., scheduling: _Optional[_Union[Scheduling, _Mapping]] = ..., segment_events: _Optional[bool] = ..., queue_events: _Optional[bool] = ..., gain_db: _Optional[float] = ...) -> None: ...
 
 class Flush(_message.Message):
     __slots__ = ("id",)
@@ -313,11 +355,12 @@ class Started(_message.Message):
     def __init__(self, request_id: _Optional[str] = ..., format: _Optional[_Union[AudioFormat, _Mapping]] = ..., effective_config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., model: _Optional[str] = ..., server_version: _Optional[str] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_text_characters", "max_buffered_characters", "max_segment_characters", "max_file_seconds", "idle_timeout", "session_limit", "max_piece_characters")
+    __slots__ = ("max_text_characters", "max_buffered_characters", "max_segment_characters", "max_file_seconds", "max_prompt_bytes", "idle_timeout", "session_limit", "max_piece_characters")
     MAX_TEXT_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_BUFFERED_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_SEGMENT_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_FILE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MAX_PROMPT_BYTES_FIELD_NUMBER: _ClassVar[int]
     IDLE_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     SESSION_LIMIT_FIELD_NUMBER: _ClassVar[int]
     MAX_PIECE_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
@@ -325,10 +368,11 @@ class Limits(_message.Message):
     max_buffered_characters: int
     max_segment_characters: int
     max_file_seconds: int
+    max_prompt_bytes: int
     idle_timeout: _duration_pb2.Duration
     session_limit: _duration_pb2.Duration
     max_piece_characters: int
-    def __init__(self, max_text_characters: _Optional[int] = ..., max_buffered_characters: _Optional[int] = ..., max_segment_characters: _Optional[int] = ..., max_file_seconds: _Optional[int] = ..., idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., session_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_piece_characters: _Optional[int] = ...) -> None: ...
+    def __init__(self, max_text_characters: _Optional[int] = ..., max_buffered_characters: _Optional[int] = ..., max_segment_characters: _Optional[int] = ..., max_file_seconds: _Optional[int] = ..., max_prompt_bytes: _Optional[int] = ..., idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., session_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_piece_characters: _Optional[int] = ...) -> None: ...
 
 class Queued(_message.Message):
     __slots__ = ("segment", "position", "estimated_wait")

@@ -79,8 +79,9 @@ class TextToSpeechServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SynthesizeFile(self, request, context):
-        """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
-        WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
+        """A whole text in, one complete file out, WAV by default. The file is capped at 3.9 MB (81 s of
+        24 kHz WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE. A segment
+        that reaches the model's length cap is spoken once more with another seed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

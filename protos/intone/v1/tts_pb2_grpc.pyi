@@ -46,8 +46,9 @@ class TextToSpeechServiceStub:
     SynthesizeText: _grpc.UnaryStreamMultiCallable[_tts_pb2.SynthesizeTextRequest, _tts_pb2.SynthesizeTextResponse]
     """A whole text in, the same events out."""
     SynthesizeFile: _grpc.UnaryUnaryMultiCallable[_tts_pb2.SynthesizeFileRequest, _tts_pb2.SynthesizeFileResponse]
-    """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
-    WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
+    """A whole text in, one complete file out, WAV by default. The file is capped at 3.9 MB (81 s of
+    24 kHz WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE. A segment
+    that reaches the model's length cap is spoken once more with another seed.
     """
     PlanText: _grpc.UnaryUnaryMultiCallable[_tts_pb2.PlanTextRequest, _tts_pb2.PlanTextResponse]
     """What would be spoken: segments, estimated audio and wait. Nothing is synthesized."""
@@ -66,8 +67,9 @@ class TextToSpeechServiceAsyncStub(TextToSpeechServiceStub):
     SynthesizeText: _aio.UnaryStreamMultiCallable[_tts_pb2.SynthesizeTextRequest, _tts_pb2.SynthesizeTextResponse]  # type: ignore[assignment]
     """A whole text in, the same events out."""
     SynthesizeFile: _aio.UnaryUnaryMultiCallable[_tts_pb2.SynthesizeFileRequest, _tts_pb2.SynthesizeFileResponse]  # type: ignore[assignment]
-    """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
-    WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
+    """A whole text in, one complete file out, WAV by default. The file is capped at 3.9 MB (81 s of
+    24 kHz WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE. A segment
+    that reaches the model's length cap is spoken once more with another seed.
     """
     PlanText: _aio.UnaryUnaryMultiCallable[_tts_pb2.PlanTextRequest, _tts_pb2.PlanTextResponse]  # type: ignore[assignment]
     """What would be spoken: segments, estimated audio and wait. Nothing is synthesized."""
@@ -101,8 +103,9 @@ class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tts_pb2.SynthesizeFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tts_pb2.SynthesizeFileResponse, _abc.Awaitable[_tts_pb2.SynthesizeFileResponse]]:
-        """A whole text in, one complete WAV file out. The file is capped at 3.9 MB (81 s of 24 kHz
-        WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE.
+        """A whole text in, one complete file out, WAV by default. The file is capped at 3.9 MB (81 s of
+        24 kHz WAV), so that it fits a stock 4 MiB client limit; longer text is OUT_OF_RANGE. A segment
+        that reaches the model's length cap is spoken once more with another seed.
         """
 
     @_abc_1.abstractmethod

@@ -46,6 +46,21 @@ class VoiceServiceStub:
                 request_serializer=intone_dot_v1_dot_voices__pb2.GetVoiceRequest.SerializeToString,
                 response_deserializer=intone_dot_v1_dot_voices__pb2.GetVoiceResponse.FromString,
                 _registered_method=True)
+        self.CreateVoice = channel.unary_unary(
+                '/intone.v1.VoiceService/CreateVoice',
+                request_serializer=intone_dot_v1_dot_voices__pb2.CreateVoiceRequest.SerializeToString,
+                response_deserializer=intone_dot_v1_dot_voices__pb2.CreateVoiceResponse.FromString,
+                _registered_method=True)
+        self.ExportVoice = channel.unary_unary(
+                '/intone.v1.VoiceService/ExportVoice',
+                request_serializer=intone_dot_v1_dot_voices__pb2.ExportVoiceRequest.SerializeToString,
+                response_deserializer=intone_dot_v1_dot_voices__pb2.ExportVoiceResponse.FromString,
+                _registered_method=True)
+        self.DeleteVoice = channel.unary_unary(
+                '/intone.v1.VoiceService/DeleteVoice',
+                request_serializer=intone_dot_v1_dot_voices__pb2.DeleteVoiceRequest.SerializeToString,
+                response_deserializer=intone_dot_v1_dot_voices__pb2.DeleteVoiceResponse.FromString,
+                _registered_method=True)
 
 
 class VoiceServiceServicer:
@@ -67,6 +82,32 @@ class VoiceServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CreateVoice(self, request, context):
+        """Makes a voice from a recording or an exported state. It can be used as soon as the call has
+        returned, on every server that shares the voice directory. The recording itself is not kept.
+        ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+        cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportVoice(self, request, context):
+        """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
+        20 MB: more than a stock client's 4 MiB limit of a message.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteVoice(self, request, context):
+        """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
+        speaks with it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_VoiceServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -79,6 +120,21 @@ def add_VoiceServiceServicer_to_server(servicer, server):
                     servicer.GetVoice,
                     request_deserializer=intone_dot_v1_dot_voices__pb2.GetVoiceRequest.FromString,
                     response_serializer=intone_dot_v1_dot_voices__pb2.GetVoiceResponse.SerializeToString,
+            ),
+            'CreateVoice': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateVoice,
+                    request_deserializer=intone_dot_v1_dot_voices__pb2.CreateVoiceRequest.FromString,
+                    response_serializer=intone_dot_v1_dot_voices__pb2.CreateVoiceResponse.SerializeToString,
+            ),
+            'ExportVoice': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExportVoice,
+                    request_deserializer=intone_dot_v1_dot_voices__pb2.ExportVoiceRequest.FromString,
+                    response_serializer=intone_dot_v1_dot_voices__pb2.ExportVoiceResponse.SerializeToString,
+            ),
+            'DeleteVoice': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteVoice,
+                    request_deserializer=intone_dot_v1_dot_voices__pb2.DeleteVoiceRequest.FromString,
+                    response_serializer=intone_dot_v1_dot_voices__pb2.DeleteVoiceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -137,6 +193,87 @@ class VoiceService:
             '/intone.v1.VoiceService/GetVoice',
             intone_dot_v1_dot_voices__pb2.GetVoiceRequest.SerializeToString,
             intone_dot_v1_dot_voices__pb2.GetVoiceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateVoice(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intone.v1.VoiceService/CreateVoice',
+            intone_dot_v1_dot_voices__pb2.CreateVoiceRequest.SerializeToString,
+            intone_dot_v1_dot_voices__pb2.CreateVoiceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportVoice(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intone.v1.VoiceService/ExportVoice',
+            intone_dot_v1_dot_voices__pb2.ExportVoiceRequest.SerializeToString,
+            intone_dot_v1_dot_voices__pb2.ExportVoiceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteVoice(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intone.v1.VoiceService/DeleteVoice',
+            intone_dot_v1_dot_voices__pb2.DeleteVoiceRequest.SerializeToString,
+            intone_dot_v1_dot_voices__pb2.DeleteVoiceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,20 @@ class VoiceServiceStub:
     """All voices, in pages, ordered by name."""
     GetVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.GetVoiceRequest, _voices_pb2.GetVoiceResponse]
     """One voice. NOT_FOUND if there is none of that name."""
+    CreateVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.CreateVoiceRequest, _voices_pb2.CreateVoiceResponse]
+    """Makes a voice from a recording or an exported state. It can be used as soon as the call has
+    returned, on every server that shares the voice directory. The recording itself is not kept.
+    ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+    cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
+    """
+    ExportVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.ExportVoiceRequest, _voices_pb2.ExportVoiceResponse]
+    """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
+    20 MB: more than a stock client's 4 MiB limit of a message.
+    """
+    DeleteVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.DeleteVoiceRequest, _voices_pb2.DeleteVoiceResponse]
+    """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
+    speaks with it.
+    """
 
 @_typing.type_check_only
 class VoiceServiceAsyncStub(VoiceServiceStub):
@@ -51,6 +65,20 @@ class VoiceServiceAsyncStub(VoiceServiceStub):
     """All voices, in pages, ordered by name."""
     GetVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.GetVoiceRequest, _voices_pb2.GetVoiceResponse]  # type: ignore[assignment]
     """One voice. NOT_FOUND if there is none of that name."""
+    CreateVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.CreateVoiceRequest, _voices_pb2.CreateVoiceResponse]  # type: ignore[assignment]
+    """Makes a voice from a recording or an exported state. It can be used as soon as the call has
+    returned, on every server that shares the voice directory. The recording itself is not kept.
+    ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+    cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
+    """
+    ExportVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.ExportVoiceRequest, _voices_pb2.ExportVoiceResponse]  # type: ignore[assignment]
+    """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
+    20 MB: more than a stock client's 4 MiB limit of a message.
+    """
+    DeleteVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.DeleteVoiceRequest, _voices_pb2.DeleteVoiceResponse]  # type: ignore[assignment]
+    """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
+    speaks with it.
+    """
 
 class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
@@ -72,5 +100,37 @@ class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_voices_pb2.GetVoiceResponse, _abc.Awaitable[_voices_pb2.GetVoiceResponse]]:
         """One voice. NOT_FOUND if there is none of that name."""
+
+    @_abc_1.abstractmethod
+    def CreateVoice(
+        self,
+        request: _voices_pb2.CreateVoiceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_voices_pb2.CreateVoiceResponse, _abc.Awaitable[_voices_pb2.CreateVoiceResponse]]:
+        """Makes a voice from a recording or an exported state. It can be used as soon as the call has
+        returned, on every server that shares the voice directory. The recording itself is not kept.
+        ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+        cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
+        """
+
+    @_abc_1.abstractmethod
+    def ExportVoice(
+        self,
+        request: _voices_pb2.ExportVoiceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_voices_pb2.ExportVoiceResponse, _abc.Awaitable[_voices_pb2.ExportVoiceResponse]]:
+        """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
+        20 MB: more than a stock client's 4 MiB limit of a message.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteVoice(
+        self,
+        request: _voices_pb2.DeleteVoiceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_voices_pb2.DeleteVoiceResponse, _abc.Awaitable[_voices_pb2.DeleteVoiceResponse]]:
+        """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
+        speaks with it.
+        """
 
 def add_VoiceServiceServicer_to_server(servicer: VoiceServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
