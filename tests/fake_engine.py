@@ -29,6 +29,7 @@ from intone_server.engines.base import (
     Job,
     Output,
     Sampling,
+    VoiceRef,
 )
 
 FRAME = 1920
@@ -81,12 +82,10 @@ class FakeEngine:
             sampling=Sampling(temperature=0.5),
         )
 
-    def fetch_voice(self, name: str) -> None:
-        if name == "unfetchable":
+    def load_voice(self, voice: VoiceRef) -> EngineVoice:
+        if voice.key == "unfetchable":
             raise EngineError("no network")
-
-    def load_voice(self, name: str) -> EngineVoice:
-        return EngineVoice(name, "en", loaded=True, digest="d" * 64)
+        return EngineVoice(voice.key, "en", loaded=True, digest="d" * 64)
 
     def start(self, job: Job) -> None:
         orders = dict(word.rstrip(".").split("@", 1) for word in job.text.split() if "@" in word)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import structlog
 
 from intone_server import __version__
-from intone_server.engines.base import EngineInfo, EngineOptions, EngineVoice
+from intone_server.engines.base import EngineInfo, EngineOptions, EngineVoice, VoiceRef
 from intone_server.errors import Reason, Unavailable
 from intone_server.rpc.requests import ConfigReader
 from intone_server.rpc.runtime import RequestLimits, Runtime, Service
@@ -185,7 +185,7 @@ class App:
         worker = next((w for w in self._scheduler.workers if w.is_ready), None)
         if worker is None:
             raise LookupError("no healthy worker")
-        return await worker.load_voice(name)
+        return await worker.load_voice(VoiceRef(name))
 
     def _become(self, state: ServerState) -> None:
         self._state = change(self._state, state, _NEXT)

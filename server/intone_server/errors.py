@@ -4,6 +4,8 @@ IntoneError
 ├── InvalidRequest      the request is wrong, field by field
 ├── ProtocolViolation   the messages of a stream came in a wrong order
 ├── VoiceNotFound       no voice of that name
+├── VoiceExists         there is a voice of that name
+├── NotPossible         the server, or what it is doing, does not allow it
 ├── FileTooLong         the answer would not fit one message
 ├── Overloaded          no room now; try again after `retry_after`
 ├── Unavailable         this server cannot now; try again after `retry_after`, or elsewhere
@@ -28,7 +30,13 @@ class Reason(enum.StrEnum):
     UNSUPPORTED_OPTION = "UNSUPPORTED_OPTION"
     UNSUPPORTED_FORMAT = "UNSUPPORTED_FORMAT"
     CONFIG_NOT_FIRST = "CONFIG_NOT_FIRST"
+    BAD_AUDIO = "BAD_AUDIO"
+    BAD_STATE = "BAD_STATE"
+    CLONING_UNAVAILABLE = "CLONING_UNAVAILABLE"
+    VOICE_IN_USE = "VOICE_IN_USE"
     VOICE_NOT_FOUND = "VOICE_NOT_FOUND"
+    VOICE_EXISTS = "VOICE_EXISTS"
+    VOICE_LIMIT = "VOICE_LIMIT"
     FILE_TOO_LONG = "FILE_TOO_LONG"
     QUEUE_FULL = "QUEUE_FULL"
     STREAM_LIMIT = "STREAM_LIMIT"
@@ -86,6 +94,17 @@ class VoiceNotFound(IntoneError):
         super().__init__(
             Reason.VOICE_NOT_FOUND, f"no voice {shown!r}; VoiceService.ListVoices lists them"
         )
+
+
+class VoiceExists(IntoneError):
+    """There is a voice of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(Reason.VOICE_EXISTS, f"there is a voice {name!r} already")
+
+
+class NotPossible(IntoneError):
+    """The server as it is set up, or what it is doing now, does not allow it."""
 
 
 class FileTooLong(IntoneError):

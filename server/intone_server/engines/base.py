@@ -15,6 +15,14 @@ class EngineError(Exception):
     """An engine cannot do what the operator asked. The message says why and what to do."""
 
 
+class BadState(Exception):
+    """A voice state cannot be used with this model. The message, for callers, says why."""
+
+
+class CloningUnavailable(Exception):
+    """The model cannot make voices from recordings. The message, for callers, says why."""
+
+
 def describe(error: BaseException) -> str:
     """What a library raised and where, without its message, which may quote the user's text."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -28,6 +36,7 @@ class EngineOptions:
 
     `state_directory` is where the first worker leaves the voice states that it computed from
     recordings, so that the other workers and later replacements need not compute them again.
+    `voice_cache_bytes` bounds the voice states that a worker keeps in memory, beside those in use.
     """
 
     model: str = ""
@@ -35,6 +44,7 @@ class EngineOptions:
     voices: tuple[tuple[str, str], ...] = ()
     default_voice: str = ""
     state_directory: str = ""
+    voice_cache_bytes: int = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +59,37 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class VoiceRef:
+    """A voice, as an engine is asked for it.
+
+    Voices of the model and of the operator go by their name as `key`, without a `file`. Any other
+    has its state in `file` and the state's digest as `key`: a name that is deleted and given to
+    another voice never brings back the old one.
+    """
+
+    key: str
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceState:
+    """A voice state as a safetensors file, and the SHA-256 (hexadecimal) of its tensors.
+
+    `warnings`, for people, say what may be wrong with the voice.
+    """
+
+    data: bytes
+    digest: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EngineVoice:
     """A voice that an engine offers.
 
     `digest` is the SHA-256 (hexadecimal) of the voice state, empty while it is not `loaded` or
-    where the engine has no voice states. `operator` tells a voice given at start from a voice of
-    the model.
+    where the engine has no voice states; `file` then holds the state. `operator` tells a voice
+    given at start from a voice of the model.
     """
 
     name: str
@@ -63,14 +98,17 @@ class EngineVoice:
     digest: str = ""
     license: str = ""
     loaded: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
     """What an engine is and can do, known once its model is loaded.
 
-    `features` are the `Sampling` fields that it honours, plus "seed" and "voice_cloning".
-    A segment of up to `max_segment_characters` code points is surely spoken well in one go.
+    `features` are the `Sampling` fields that it honours, plus "seed", "voice_cloning" (recordings)
+    and "voice_import" (voice states). `fingerprint` tells models whose voice states fit from others;
+    empty where there are no voice states. A segment of up to `max_segment_characters` code points is
+    surely spoken well in one go.
     """
 
     engine: str
@@ -83,6 +121,7 @@ class EngineInfo:
     default_voice: str
     voices: tuple[EngineVoice, ...]
     sampling: Sampling = field(default_factory=Sampling)
+    fingerprint: str = ""
 
 
 @dataclass(slots=True)
@@ -95,7 +134,7 @@ class Job:
 
     generation_id: int
     text: str
-    voice: str
+    voice: VoiceRef
     sampling: Sampling
     seed: int
     stop: threading.Event = field(default_factory=threading.Event)
@@ -125,11 +164,11 @@ class Output:
 
 
 class Engine(Protocol):
-    """A model library behind a few methods, all called by one thread.
+    """A model library behind a few methods, called by one thread but for `load_voice`.
 
-    The worker calls `load` once, then `attach` once, then the rest. `load` may run in a process
+    A worker calls `load` once, then `attach` once, then the rest. `load` may run in a process
     that is forked later, so it leaves no thread behind that later work needs, and runs no forward
-    pass.
+    pass. A process that makes a voice calls `load`, then `make_state` or `check_state`, and ends.
     """
 
     def load(self, options: EngineOptions) -> None:
@@ -141,15 +180,24 @@ class Engine(Protocol):
         Raises EngineError.
         """
 
-    def fetch_voice(self, name: str) -> None:
-        """Bring the files of voice `name` onto this machine.
+    def load_voice(self, voice: VoiceRef) -> EngineVoice:
+        """Make a voice ready to speak, so that `start` need not read or fetch anything for it.
 
-        May wait for the network, so it is the one method that another thread calls. Raises
-        EngineError.
+        The one method that another thread calls, while the engine's own thread steps: it may wait
+        for the network or a disk, and does not run the model. Raises EngineError.
         """
 
-    def load_voice(self, name: str) -> EngineVoice:
-        """Make voice `name`, one of `EngineInfo.voices`, ready to speak. Raises EngineError."""
+    def make_state(self, prompt: Samples) -> VoiceState:
+        """The voice of a recording: float32 mono samples at the model's rate, at most 30 s.
+
+        Raises CloningUnavailable.
+        """
+
+    def check_state(self, data: bytes) -> VoiceState:
+        """A voice state from elsewhere (a safetensors file), if it is one of this model.
+
+        Raises BadState.
+        """
 
     def start(self, job: Job) -> None:
         """Begin a job. The caller keeps to `capacity` jobs at a time."""

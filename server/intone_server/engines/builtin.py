@@ -12,6 +12,8 @@ import numpy as np
 
 from intone_server.audio import Samples
 from intone_server.engines.base import (
+    BadState,
+    CloningUnavailable,
     Ending,
     EngineError,
     EngineInfo,
@@ -19,6 +21,8 @@ from intone_server.engines.base import (
     EngineVoice,
     Job,
     Output,
+    VoiceRef,
+    VoiceState,
     describe,
 )
 
@@ -86,13 +90,16 @@ class BuiltinEngine:
             voices=(VOICE,),
         )
 
-    def fetch_voice(self, name: str) -> None:
-        """Nothing to do: the voice is in the package."""
-
-    def load_voice(self, name: str) -> EngineVoice:
-        if name != VOICE.name:
-            raise EngineError(f"the builtin engine has no voice {name!r}")
+    def load_voice(self, voice: VoiceRef) -> EngineVoice:
+        if voice.key != VOICE.name:
+            raise EngineError(f"the builtin engine has no voice {voice.key!r}")
         return VOICE
+
+    def make_state(self, prompt: Samples) -> VoiceState:  # noqa: ARG002
+        raise CloningUnavailable("the builtin engine cannot clone voices")
+
+    def check_state(self, data: bytes) -> VoiceState:  # noqa: ARG002
+        raise BadState("the builtin engine has no voice states")
 
     def start(self, job: Job) -> None:
         self._running = (job, self._speak(job))

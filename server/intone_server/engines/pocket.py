@@ -22,6 +22,7 @@ from intone_server.engines.base import (
     Job,
     Output,
     Sampling,
+    VoiceRef,
     describe,
 )
 from intone_server.engines.pocket_files import ADVICE, check_files, check_voice, is_config_file
@@ -125,11 +126,9 @@ class PocketEngine:
             sampling=self._defaults,
         )
 
-    def fetch_voice(self, name: str) -> None:
-        self._voices.fetch(name)
-
-    def load_voice(self, name: str) -> EngineVoice:
-        return self._voices.load(name)
+    def load_voice(self, voice: VoiceRef) -> EngineVoice:
+        self._voices.fetch(voice.key)
+        return self._voices.load(voice.key)
 
     def start(self, job: Job) -> None:
         """No thread of the model is alive here, so its attributes can be set (fact 29)."""
@@ -176,7 +175,7 @@ class PocketEngine:
 
     def _speak(self, job: Job) -> Iterator[Samples]:
         """float32 samples of shape (k * frame,), k >= 1, as they are decoded."""
-        state = self._voices.state(job.voice)
+        state = self._voices.state(job.voice.key)
         after_eos = _first(job.sampling.frames_after_eos, self._defaults.frames_after_eos)
         self._reached_cap = False
         for text in self._pieces(job.text):

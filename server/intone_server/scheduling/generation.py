@@ -4,7 +4,7 @@ import enum
 import itertools
 from typing import Protocol
 
-from intone_server.engines.base import Sampling
+from intone_server.engines.base import Sampling, VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.transitions import change
 
@@ -79,7 +79,7 @@ class Generation:
         self,
         *,
         text: str,
-        voice: str,
+        voice: VoiceRef,
         sampling: Sampling,
         seed: int,
         estimated_seconds: float,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from intone_server.engines.base import EngineInfo, EngineVoice
+from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
 from intone_server.scheduling.replica import Replica, ReplicaState
 from intone_server.workers.launch import WorkerLink
 from intone_server.workers.messages import (
@@ -87,17 +87,17 @@ class SupervisedWorker:
         """Whether generations can run here now."""
         return any(r.state in (ReplicaState.IDLE, ReplicaState.BUSY) for r in self.replicas)
 
-    async def load_voice(self, name: str) -> EngineVoice:
+    async def load_voice(self, voice: VoiceRef) -> EngineVoice:
         """Make a voice ready here, and its files on this machine.
 
         Callers at the same time share one load. Raises LookupError with the worker's reason.
         """
         if self._link is None:
             raise LookupError("the worker is being replaced")
-        if name not in self._voices:
-            self._voices[name] = asyncio.get_running_loop().create_future()
-            self._link.send(LoadVoice(name))
-        return await asyncio.shield(self._voices[name])
+        if voice.key not in self._voices:
+            self._voices[voice.key] = asyncio.get_running_loop().create_future()
+            self._link.send(LoadVoice(voice))
+        return await asyncio.shield(self._voices[voice.key])
 
     def check(self) -> None:
         """Kill the process if a busy replica has been silent for too long. Called every second."""
@@ -195,9 +195,9 @@ class SupervisedWorker:
             self._events.on_idle()
 
     def _on_voice(self, link: WorkerLink, loaded: VoiceLoaded) -> None:
-        waiting = self._voices.pop(loaded.name)
+        waiting = self._voices.pop(loaded.key)
         if loaded.voice is None:
-            log.warning("voice not loaded", pid=link.pid, voice=loaded.name, error=loaded.message)
+            log.warning("voice not loaded", pid=link.pid, voice=loaded.key, error=loaded.message)
             waiting.set_exception(LookupError(loaded.message))
             waiting.exception()  # seen here: its callers may all have left
         else:

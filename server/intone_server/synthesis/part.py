@@ -7,6 +7,7 @@ import numpy as np
 
 from intone_server.audio import Samples
 from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
+from intone_server.engines.base import VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.scheduling.generation import Generation
 from intone_server.synthesis.events import Outcome, SegmentKind
@@ -84,7 +85,7 @@ class Part:
             return part
         part.generation = Generation(
             text=part.text,
-            voice=config.voice,
+            voice=VoiceRef(config.voice),
             sampling=config.sampling,
             seed=part.seed,
             estimated_seconds=estimated_seconds(part.text),

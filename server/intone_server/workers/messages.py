@@ -1,8 +1,17 @@
 """What crosses the pipe between the front and a worker: flat, frozen, one message each."""
 
+import enum
 from dataclasses import dataclass
 
-from intone_server.engines.base import Ending, EngineInfo, EngineVoice, Sampling
+from intone_server.audio.recording import PromptReport
+from intone_server.engines.base import (
+    Ending,
+    EngineInfo,
+    EngineVoice,
+    Sampling,
+    VoiceRef,
+    VoiceState,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +20,7 @@ class Generate:
 
     generation_id: int
     text: str
-    voice: str
+    voice: VoiceRef
     sampling: Sampling
     seed: int
 
@@ -27,7 +36,7 @@ class Cancel:
 class LoadVoice:
     """To the worker: make a voice ready. Sent before its first use; answered by VoiceLoaded."""
 
-    name: str
+    voice: VoiceRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +98,52 @@ class Released:
 class VoiceLoaded:
     """From the worker: the answer to LoadVoice; `voice` is None if it failed with `message`."""
 
-    name: str
+    key: str
     voice: EngineVoice | None
     message: str = ""
 
 
-Command = Generate | Cancel | LoadVoice | Stop
-Report = Ready | Unusable | Audio | Finished | Failed | Released | VoiceLoaded
+@dataclass(frozen=True, slots=True)
+class MakeVoice:
+    """To a process that makes one voice: what was uploaded, a recording or a voice state."""
+
+    prompt: bytes = b""
+    state: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceMade:
+    """From it: the voice, and what was heard in the recording if it was one. It then exits."""
+
+    state: VoiceState
+    report: PromptReport | None
+
+
+class Refusal(enum.Enum):
+    """Why no voice was made of an upload."""
+
+    BAD_AUDIO = enum.auto()
+    BAD_STATE = enum.auto()
+    CLONING_UNAVAILABLE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceRefused:
+    """From it, instead of VoiceMade; `message` is for the caller."""
+
+    refusal: Refusal
+    message: str
+
+
+Command = Generate | Cancel | LoadVoice | Stop | MakeVoice
+Report = (
+    Ready
+    | Unusable
+    | Audio
+    | Finished
+    | Failed
+    | Released
+    | VoiceLoaded
+    | VoiceMade
+    | VoiceRefused
+)

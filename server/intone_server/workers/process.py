@@ -1,7 +1,7 @@
 """The worker process: one inference thread owns the model, a reader and a writer own the pipe.
 
 The main thread is the inference thread. It alone touches the engine, except for
-`Engine.fetch_voice`, which waits for the network and has a thread of its own.
+`Engine.load_voice`, which may wait for the network and has a thread of its own.
 """
 
 import os
@@ -24,6 +24,7 @@ from intone_server.engines.base import (
     Job,
     Output,
     Sampling,
+    VoiceRef,
 )
 from intone_server.logs import configure_logging
 from intone_server.workers import wire
@@ -82,7 +83,7 @@ def _bring_up(spec: WorkerSpec) -> tuple[Engine, EngineInfo]:
         raise EngineError(loading.error) if loading.expected else RuntimeError(loading.error)
     engine = loading.engine
     info = engine.attach()
-    engine.start(Job(0, WARM_UP_TEXT, info.default_voice, Sampling(), seed=0))
+    engine.start(Job(0, WARM_UP_TEXT, VoiceRef(info.default_voice), Sampling(), seed=0))
     spoken = 0
     while True:
         for output in engine.step():
@@ -146,16 +147,8 @@ class Worker:
                     assert len(self._running) < engine.capacity, "no free replica"
                     self._running.add(generation_id)
                     engine.start(self._jobs[generation_id])
-                case LoadVoice(name=name):
-                    self._load_voice(engine, name)
                 case Stop():
                     return False
-
-    def _load_voice(self, engine: Engine, name: str) -> None:
-        try:
-            self._reports.put(VoiceLoaded(name, engine.load_voice(name)))
-        except Exception as error:  # noqa: BLE001 - a bad file must not cost the worker
-            self._reports.put(VoiceLoaded(name, None, repr(error)))
 
     def _report(self, output: Output) -> None:
         generation_id = output.generation_id
@@ -197,8 +190,8 @@ class Worker:
                     job = self._jobs.get(generation_id)
                     if job is not None:
                         job.stop.set()
-                case LoadVoice(name=name):
-                    fetcher.submit(self._fetch, engine, name)
+                case LoadVoice(voice=voice):
+                    fetcher.submit(self._load_voice, engine, voice)
                 case Stop():
                     for job in list(self._jobs.values()):
                         job.stop.set()
@@ -206,13 +199,11 @@ class Worker:
         # The front is gone, perhaps killed. Nobody is left to work for or to report to.
         os._exit(0)
 
-    def _fetch(self, engine: Engine, name: str) -> None:
+    def _load_voice(self, engine: Engine, voice: VoiceRef) -> None:
         try:
-            engine.fetch_voice(name)
+            self._reports.put(VoiceLoaded(voice.key, engine.load_voice(voice)))
         except Exception as error:  # noqa: BLE001 - network libraries raise what they like
-            self._reports.put(VoiceLoaded(name, None, str(error)))
-        else:
-            self._commands.put(LoadVoice(name))
+            self._reports.put(VoiceLoaded(voice.key, None, str(error)))
 
     def _write(self) -> None:
         """Writer thread: a slow front never holds up the model."""
