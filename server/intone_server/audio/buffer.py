@@ -23,18 +23,20 @@ class SampleBuffer:
 
     def append(self, samples: Samples) -> None:
         """Add samples of shape (n,) at the end."""
-        self._parts.append(samples)
-        self._count += len(samples)
+        if len(samples):
+            self._parts.append(samples)
+            self._count += len(samples)
 
-    def take_chunk(self, sample_rate_hertz: int) -> Samples:
-        """Remove and return the next chunk, shape (n,).
+    def take_chunk(self, sample_rate_hertz: int, limit: int | None = None) -> Samples:
+        """Remove and return the next chunk, shape (n,), of the first `limit` samples (None: all).
 
-        All there is, if that fits one chunk; else one of the fewest equal parts, so that no tiny
+        All of them, if they fit one chunk; else one of the fewest equal parts, so that no tiny
         chunk is left over.
         """
+        count = self._count if limit is None else min(limit, self._count)
         most = int(MAX_CHUNK_SECONDS * sample_rate_hertz)
-        chunks = -(-self._count // most)
-        return self._take(-(-self._count // chunks)) if chunks else np.zeros(0, np.float32)
+        chunks = -(-count // most)
+        return self.take(-(-count // chunks)) if chunks else np.zeros(0, np.float32)
 
     def drop(self) -> int:
         """Remove everything; returns how many samples that was."""
@@ -42,7 +44,8 @@ class SampleBuffer:
         self._parts.clear()
         return dropped
 
-    def _take(self, count: int) -> Samples:
+    def take(self, count: int) -> Samples:
+        """Remove and return the first `count` samples, of which there are so many."""
         taken: list[Samples] = []
         self._count -= count
         while count:
@@ -52,4 +55,6 @@ class SampleBuffer:
                 part = part[:count]
             taken.append(part)
             count -= len(part)
-        return taken[0] if len(taken) == 1 else np.concatenate(taken)
+        if len(taken) == 1:
+            return taken[0]
+        return np.concatenate(taken) if taken else np.zeros(0, np.float32)
