@@ -14,12 +14,12 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from client_double_voices import VoicesDouble
 from intone.v1 import (
     status_pb2,
     status_pb2_grpc,
     tts_pb2,
     tts_pb2_grpc,
-    voices_pb2,
     voices_pb2_grpc,
 )
 
@@ -45,6 +45,11 @@ class Call:
     async def read(self) -> tts_pb2.SynthesizeRequest | None:
         request = await self.context.read()
         return None if request is grpc.aio.EOF else request
+
+    async def read_all(self) -> None:
+        """Read to the end of input: a call that ends well before it ends with its text unsaid."""
+        while await self.read() is not None:
+            pass
 
     async def send(self, *, epoch: int = 0, **event: Any) -> None:
         self._sequence += 1
@@ -132,12 +137,13 @@ async def speak(call: Call) -> None:
 
 class Double(
     tts_pb2_grpc.TextToSpeechServiceServicer,
-    voices_pb2_grpc.VoiceServiceServicer,
+    VoicesDouble,
     status_pb2_grpc.StatusServiceServicer,
 ):
     """What the server does is `script`, for `Synthesize` and `SynthesizeText` alike."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.address = ""
         self.script: Script = speak
         #: Every request of every call, in order of arrival.
@@ -145,7 +151,8 @@ class Double(
         #: Calls that have arrived, and that have ended.
         self.calls = 0
         self.ended = 0
-        self.voices = [voices_pb2.Voice(name=name, language="en") for name in "abcde"]
+        self.features: list[str] = []
+        self.limits = tts_pb2.Limits(max_text_characters=7)
 
     async def Synthesize(self, request_iterator: Any, context: Any) -> None:
         read = context.read
@@ -187,29 +194,22 @@ class Double(
         return tts_pb2.SynthesizeFileResponse(audio=b"RIFF")
 
     async def PlanText(self, request: Any, context: Any) -> Any:
+        self.requests.append(request)
         segment = tts_pb2.PlannedSegment(
             span=tts_pb2.TextSpan(start=0, end=len(request.text)),
             text=request.text,
-            spoken_text=request.text,
+            spoken_text=request.text.replace("*", ""),
             reason="COMMIT_REASON_SENTENCE",
             estimated_audio=Duration(seconds=1, nanos=500_000_000),
         )
         return tts_pb2.PlanTextResponse(segments=[segment], estimated_audio=Duration(seconds=2))
 
-    async def ListVoices(self, request: Any, context: Any) -> Any:
-        start = int(request.page_token or 0)
-        page = self.voices[start : start + 2]
-        more = start + 2 < len(self.voices)
-        return voices_pb2.ListVoicesResponse(
-            voices=page, next_page_token=str(start + 2) if more else ""
-        )
-
-    async def GetVoice(self, request: Any, context: Any) -> Any:
-        raise NotImplementedError
-
     async def GetServerInfo(self, request: Any, context: Any) -> Any:
         return status_pb2.GetServerInfoResponse(
-            server_version="0.1.0", engine="builtin", limits=tts_pb2.Limits(max_text_characters=7)
+            server_version="0.1.0",
+            engine="builtin",
+            features=self.features,
+            limits=self.limits,
         )
 
     async def GetCapacity(self, request: Any, context: Any) -> Any:
@@ -240,7 +240,7 @@ class _Recorded:
 async def serving(address: str = "localhost:0") -> AsyncIterator[Double]:
     """A double that listens on `address`."""
     double = Double()
-    server = grpc.aio.server()
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
     tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(double, server)
     voices_pb2_grpc.add_VoiceServiceServicer_to_server(double, server)
     status_pb2_grpc.add_StatusServiceServicer_to_server(double, server)

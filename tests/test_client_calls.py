@@ -12,7 +12,6 @@ import pytest
 
 import intone_client
 from client_double import Call, Double, double_fixture, serving, speak, spoken  # noqa: F401
-from intone.v1 import tts_pb2
 from intone_client import (
     Client,
     DeadlineExceededError,
@@ -29,6 +28,7 @@ pytestmark = pytest.mark.timeout(20)
 
 def test_the_public_names_are_these() -> None:
     assert sorted(intone_client.__all__) == [
+        "AlreadyExistsError",
         "BlockingClient",
         "BlockingSpeech",
         "BlockingStream",
@@ -41,6 +41,7 @@ def test_the_public_names_are_these() -> None:
         "NotFoundError",
         "OutOfRangeError",
         "OverloadedError",
+        "Replacement",
         "Speech",
         "SpeechConfig",
         "SpeechEvent",
@@ -184,11 +185,42 @@ async def test_an_error_without_details_is_still_an_intone_error(double: Double)
 async def test_a_server_that_is_not_there_is_named() -> None:
     began = time.monotonic()
     async with Client("localhost:1") as client:
-        with pytest.raises(UnavailableError, match="no connection to localhost:1"):
+        with pytest.raises(UnavailableError, match="no server answers at localhost:1"):
             await client.info()
-        with pytest.raises(UnavailableError, match="no connection to localhost:1"):
+        with pytest.raises(UnavailableError, match="no server answers at localhost:1"):
             await anext(client.stream())
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("speech", "speech:50051"),
+        ("10.0.0.7", "10.0.0.7:50051"),
+        ("[::1]", "[::1]:50051"),
+        ("speech:1", "speech:1"),
+        ("[::1]:1", "[::1]:1"),
+        ("unix:socket", "unix:socket"),
+        ("dns:///speech:1", "dns:///speech:1"),
+    ],
+)
+def test_a_host_without_a_port_means_port_50051(given: str, used: str) -> None:
+    assert Client(given).address == used
+
+
+async def test_a_connection_that_is_lost_says_so(double: Double) -> None:
+    async def script(call: Call) -> None:
+        await call.started()
+        await call.context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed")
+
+    double.script = script
+    async with Client(double.address) as client:
+        speech = client.synthesize_text("x")
+        await anext(speech)
+        with pytest.raises(UnavailableError) as caught:
+            await anext(speech)
+    lost = f"UNAVAILABLE: the connection to {double.address} failed: Socket closed"
+    assert str(caught.value) == lost
 
 
 async def test_a_port_that_does_not_speak_grpc_is_given_up_after_five_seconds() -> None:
@@ -196,7 +228,7 @@ async def test_a_port_that_does_not_speak_grpc_is_given_up_after_five_seconds() 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         async with Client(f"localhost:{port}") as client:
-            with pytest.raises(UnavailableError, match=f"no connection to localhost:{port}"):
+            with pytest.raises(UnavailableError, match=f"no server answers at localhost:{port}"):
                 await client.info()
     assert time.monotonic() - began < 6.5
 
@@ -210,33 +242,6 @@ async def test_the_timeout_is_the_deadline_of_the_call(double: Double) -> None:
         with pytest.raises(DeadlineExceededError):
             await anext(client.synthesize_text("x", timeout=0.2))
         await double.until(lambda: double.ended == 1)
-
-
-def test_a_config_has_only_what_was_given() -> None:
-    assert speech_config() == tts_pb2.SpeechConfig()
-    config = speech_config(
-        voice="alba",
-        encoding="pcm_f32le",
-        temperature=0.0,
-        segmentation="clause",
-        max_text_delay=0.25,
-        max_queue_wait=2,
-    )
-    assert config.format.encoding == tts_pb2.AUDIO_ENCODING_PCM_F32LE
-    assert config.sampling.HasField("temperature")
-    assert not config.sampling.HasField("seed")
-    assert config.segmentation.mode == tts_pb2.SEGMENTATION_MODE_CLAUSE
-    assert config.segmentation.max_text_delay.nanos == 250_000_000
-    assert config.scheduling.max_queue_wait.seconds == 2
-
-
-def test_a_config_refuses_what_no_field_can_hold() -> None:
-    with pytest.raises(ValueError, match="encoding is 'mp3'"):
-        speech_config(encoding="mp3")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="segmentation is 'word'"):
-        speech_config(segmentation="word")  # type: ignore[arg-type]
-    with pytest.raises(ValueError):
-        speech_config(seed=-1)
 
 
 def test_a_wav_file_is_right_after_every_write_and_in_place_at_the_end(tmp_path: Path) -> None:

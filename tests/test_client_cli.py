@@ -5,67 +5,25 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import wave
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO
 
 import grpc
 import pytest
 
+from client_command import Capture, in_process, intone
 from client_double import Call, Double, double_fixture, speak, spoken  # noqa: F401
 from intone.v1 import tts_pb2
 from intone_client.cli import main
 
 pytestmark = pytest.mark.timeout(30)
 
-# Absolute, because some tests run the command in another directory.
-PATHS = os.pathsep.join(str(Path(each).resolve()) for each in sys.path)
 
-
-Capture: TypeAlias = pytest.CaptureFixture[bytes]
-
-
-class Command:
-    """`intone` in a process of its own."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-
-    async def result(self, stdin: bytes | None = None) -> tuple[int, bytes, str]:
-        """Exit code, standard output, standard error."""
-        async with asyncio.timeout(15):
-            out, err = await self.process.communicate(stdin)
-        assert self.process.returncode is not None
-        assert b"Traceback" not in err, err.decode()
-        return self.process.returncode, out, err.decode()
-
-
-async def in_process(capture: Capture, *arguments: str) -> tuple[int, bytes, str]:
-    """Exit code, standard output, standard error of `intone`, without the time to start it."""
-    code = await asyncio.to_thread(main, arguments)
-    out, err = capture.readouterr()
-    return code, out, err.decode()
-
-
-async def intone(*arguments: str, server: str | None = None, **options: Any) -> Command:
-    environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    environment.pop("INTONE_SERVER", None)
-    environment["PYTHONPATH"] = PATHS
-    if server is not None:
-        environment["INTONE_SERVER"] = server
-    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE} | options
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "intone_client.cli", *arguments),
-        stderr=subprocess.PIPE,
-        env=environment,
-        **options,
-    )
-    return Command(process)
-
-
-@pytest.mark.parametrize(("arguments", "lines"), [([], 24), (["say"], 30)])
+@pytest.mark.parametrize(
+    ("arguments", "lines"), [([], 24), (["say"], 36), (["voices", "create"], 24)]
+)
 def test_help_fits_a_screen(
     arguments: list[str],
     lines: int,
@@ -275,6 +233,22 @@ async def test_an_error_is_one_line_with_its_violations_below(
     )
 
 
+async def test_what_the_message_of_an_error_says_is_not_said_again(
+    double: Double, capfdbinary: Capture
+) -> None:
+    async def script(call: Call) -> None:
+        await call.fail(
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "BAD_CONFIG",
+            "config.voice: no such voice",
+            violations=[("config.voice", "no such voice")],
+        )
+
+    double.script = script
+    _, _, err = await in_process(capfdbinary, "say", "x", "-o", "-", "--server", double.address)
+    assert err == "intone: INVALID_ARGUMENT (BAD_CONFIG): config.voice: no such voice\n"
+
+
 async def test_segments_that_fail_or_have_no_end_are_reported(
     double: Double, capfdbinary: Capture
 ) -> None:
@@ -283,6 +257,7 @@ async def test_segments_that_fail_or_have_no_end_are_reported(
         await call.audio(spoken("a"))
         await call.segment(0, "NO_END")
         await call.segment(1, "FAILED", code=13, reason="SYNTHESIS_FAILED", message="no luck")
+        await call.read_all()
         await call.finished()
 
     double.script = script
@@ -330,7 +305,7 @@ async def test_play_hands_every_sample_to_the_audio_device(double: Double, tmp_p
         (["say", "-f", "/no/such/file", "-o", "-"], "cannot read /no/such/file"),
         (["say", "x", "-o", "/dev/null"], "not a plain file"),
         (["say", "x", "-o", "/no/such/dir/x.wav"], "/no/such/dir is not a directory"),
-        (["say", "x", "-o", "x.wav", "--encoding", "pcm_f32le"], "goes with -o - only"),
+        (["say", "x", "-o", "-", "--seed", "-1"], "out of range"),
         (["shout"], "invalid choice"),
     ],
 )
@@ -366,6 +341,10 @@ async def test_voices_info_and_plan_print_tables_or_json(
     plan = (await run("plan", "Hello there.")).splitlines()
     assert plan[1].split() == ["0-12", "1.50", "s", "sentence", "Hello", "there."]
     assert plan[2] == "about 2.00 s of audio, after a wait of 0.00 s"
+    plan = (await run("plan", "*Hello* there.")).splitlines()
+    assert plan[1].split() == ["0-14", "1.50", "s", "sentence", "*Hello*", "there."]
+    assert plan[2].split() == ["said", "as", "Hello", "there."]
+    assert plan[1].index("*Hello*") == plan[2].index("Hello")
     segments = json.loads(await run("plan", "Hello there.", "--json"))["segments"]
     assert segments[0]["estimated_audio"] == "1.500s"
 
@@ -376,5 +355,8 @@ def test_a_server_that_cannot_be_reached_is_named_within_five_seconds(
     began = time.monotonic()
     assert main(["say", "x", "-o", "unreachable.wav", "--server", "localhost:1"]) == 1
     assert time.monotonic() - began < 5
-    assert "intone: UNAVAILABLE: no connection to localhost:1: " in capsys.readouterr().err
+    assert (
+        "intone: UNAVAILABLE: no server answers at localhost:1: Connection refused"
+        in capsys.readouterr().err
+    )
     assert not Path("unreachable.wav").exists()

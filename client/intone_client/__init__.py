@@ -11,13 +11,15 @@
 `intone.v1.tts_pb2`; errors are `IntoneError` and below.
 """
 
-from intone.v1.tts_pb2 import SpeechConfig, SpeechEvent
+from intone.v1.tts_pb2 import Replacement, SpeechConfig, SpeechEvent
 
 from ._audio import WavWriter
-from ._blocking import BlockingClient, BlockingSpeech, BlockingStream
+from ._blocking import BlockingClient
+from ._blocking_speech import BlockingSpeech, BlockingStream
 from ._client import Client
 from ._config import speech_config
 from ._errors import (
+    AlreadyExistsError,
     CallCancelledError,
     DeadlineExceededError,
     FailedPreconditionError,
@@ -34,6 +36,7 @@ from ._speech import Speech
 from ._stream import SpeechStream
 
 __all__ = [
+    "AlreadyExistsError",
     "BlockingClient",
     "BlockingSpeech",
     "BlockingStream",
@@ -46,6 +49,7 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "OverloadedError",
+    "Replacement",
     "Speech",
     "SpeechConfig",
     "SpeechEvent",

@@ -1,115 +1,20 @@
 """The client without asyncio: one event loop in one thread behind every `BlockingClient`."""
 
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 import grpc
 
 from intone.v1 import status_pb2, tts_pb2, voices_pb2
 
-from ._client import DEFAULT_ADDRESS, Client
+from ._blocking_speech import BlockingSpeech, BlockingStream
+from ._client import Client
+from ._connection import DEFAULT_ADDRESS
 from ._loop import LoopThread
 from ._speech import Speech
 from ._stream import SpeechStream
-
-_T = TypeVar("_T")
-
-
-class BlockingSpeech:
-    """The events of one call: an iterator and a context manager. See `Speech`.
-
-    Leave it by `with` or `close()`; a call that was left half-way otherwise ends with its client.
-    """
-
-    def __init__(self, client: "BlockingClient", speech: Speech) -> None:
-        self._client = client
-        self._run = client._thread.run
-        self._speech = speech
-
-    @property
-    def started(self) -> tts_pb2.Started | None:
-        """The first event; None until it has arrived."""
-        return self._speech.started
-
-    @property
-    def finished(self) -> tts_pb2.Finished | None:
-        """The last event; None until it has arrived."""
-        return self._speech.finished
-
-    @property
-    def failed_segments(self) -> list[tts_pb2.SegmentFinished]:
-        """Those that failed so far."""
-        return self._speech.failed_segments
-
-    @property
-    def request_id(self) -> str:
-        """Of the call; empty until the server has told it."""
-        return self._speech.request_id
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> tts_pb2.SpeechEvent:
-        event = self._run(_next(self._speech))
-        if event is None:
-            raise StopIteration
-        return event
-
-    def audio(self) -> Iterator[bytes]:
-        """The audio alone, as `Speech.audio()`."""
-        audio = self._speech.audio()
-        while (data := self._run(_next(audio))) is not None:
-            yield data
-
-    def close(self) -> None:
-        """Cancel the call if it still runs."""
-        if not self._client.closed:
-            self._run(self._speech.aclose())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class BlockingStream(BlockingSpeech):
-    """One `Synthesize` call. See `SpeechStream`. Write in one thread and iterate in another."""
-
-    def __init__(self, client: "BlockingClient", stream: SpeechStream) -> None:
-        super().__init__(client, stream)
-        self._stream = stream
-
-    def __enter__(self) -> Self:
-        self._run(self._stream.__aenter__())
-        return self
-
-    def push_text(self, text: str) -> None:
-        """Append `text` verbatim."""
-        self._run(self._stream.push_text(text))
-
-    def flush(self, flush_id: str = "") -> None:
-        """Speak what is buffered now."""
-        self._run(self._stream.flush(flush_id))
-
-    def clear(self, clear_id: str = "", *, heard_samples: int | None = None) -> None:
-        """Barge-in: drop what is not yet heard."""
-        self._run(self._stream.clear(clear_id, heard_samples=heard_samples))
-
-    def pause(self, seconds: float) -> None:
-        """Exact silence at this point of the text."""
-        self._run(self._stream.pause(seconds))
-
-    def end_input(self) -> None:
-        """No more text."""
-        self._run(self._stream.end_input())
 
 
 class BlockingClient:
@@ -118,8 +23,9 @@ class BlockingClient:
     def __init__(
         self, address: str = DEFAULT_ADDRESS, *, credentials: grpc.ChannelCredentials | None = None
     ) -> None:
-        self.address = address
         self._client = Client(address, credentials=credentials)
+        #: With the port that is used.
+        self.address = self._client.address
         self._thread = LoopThread()
         self._stop = weakref.finalize(self, self._thread.stop)
 
@@ -184,7 +90,7 @@ class BlockingClient:
         timeout: float | None = None,
         request_id: str | None = None,
     ) -> tts_pb2.SynthesizeFileResponse:
-        """A whole text in, one complete WAV file out, in `audio`."""
+        """A whole text in, one complete file out, in `audio`; WAV by default."""
         return self._thread.run(
             self._client.synthesize_file(text, config, timeout=timeout, request_id=request_id)
         )
@@ -206,6 +112,50 @@ class BlockingClient:
         """All voices, or those of one language."""
         return self._thread.run(self._client.voices(language=language, timeout=timeout))
 
+    def get_voice(self, name: str, *, timeout: float | None = None) -> voices_pb2.Voice:
+        """One voice."""
+        return self._thread.run(self._client.get_voice(name, timeout=timeout))
+
+    def create_voice(
+        self,
+        name: str,
+        *,
+        prompt: bytes | None = None,
+        state: bytes | None = None,
+        language: str = "",
+        labels: Mapping[str, str] | None = None,
+        consent_statement: str = "",
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> voices_pb2.Voice:
+        """A new voice from the bytes of a recording or of an exported voice."""
+        return self._thread.run(
+            self._client.create_voice(
+                name,
+                prompt=prompt,
+                state=state,
+                language=language,
+                labels=labels,
+                consent_statement=consent_statement,
+                validate_only=validate_only,
+                timeout=timeout,
+            )
+        )
+
+    def export_voice(
+        self, name: str, *, timeout: float | None = None
+    ) -> voices_pb2.ExportVoiceResponse:
+        """The voice as a safetensors file, in `state`."""
+        return self._thread.run(self._client.export_voice(name, timeout=timeout))
+
+    def delete_voice(
+        self, name: str, *, allow_missing: bool = False, timeout: float | None = None
+    ) -> None:
+        """Delete a voice that was created."""
+        self._thread.run(
+            self._client.delete_voice(name, allow_missing=allow_missing, timeout=timeout)
+        )
+
     def info(self, *, timeout: float | None = None) -> status_pb2.GetServerInfoResponse:
         """What the server is."""
         return self._thread.run(self._client.info(timeout=timeout))
@@ -213,8 +163,3 @@ class BlockingClient:
     def capacity(self, *, timeout: float | None = None) -> status_pb2.Capacity:
         """How busy the server is now."""
         return self._thread.run(self._client.capacity(timeout=timeout))
-
-
-async def _next(iterator: AsyncIterator[_T]) -> _T | None:
-    """The next item; None after the last."""
-    return await anext(iterator, None)

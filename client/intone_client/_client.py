@@ -1,8 +1,8 @@
 """The client of one server."""
 
-import json
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 import grpc
 
@@ -15,55 +15,16 @@ from intone.v1 import (
     voices_pb2_grpc,
 )
 
-from ._errors import error_from_rpc
+from ._connection import DEFAULT_ADDRESS, Connection
 from ._speech import Speech
 from ._stream import SpeechStream
-
-DEFAULT_ADDRESS = "localhost:50051"
-
-# gRPC retries a call only before its first event has arrived, so nothing is ever heard twice, and
-# it waits as long as the server's `grpc-retry-pushback-ms` says.
-_SERVICE_CONFIG = {
-    "methodConfig": [
-        {
-            "name": [
-                {"service": "intone.v1.TextToSpeechService"},
-                {"service": "intone.v1.VoiceService"},
-                {"service": "intone.v1.StatusService"},
-            ],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
-            },
-        }
-    ]
-}
-_OPTIONS: list[tuple[str, Any]] = [
-    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-    ("grpc.enable_retries", 1),
-    # The server allows a ping every 20 s. They find out that the other side of a quiet stream,
-    # such as one that waits for an LLM, is gone.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
-    ("grpc.keepalive_permit_without_calls", 0),
-    ("grpc.http2.max_pings_without_data", 0),
-    # How long one attempt to connect may take: 20 s, the default, is long to look at.
-    ("grpc.min_reconnect_backoff_ms", 4_000),
-    ("grpc.max_reconnect_backoff_ms", 5_000),
-    ("grpc.dns_ares_query_timeout", 5_000),
-]
-
-_Response = TypeVar("_Response")
 
 
 class Client:
     """Speaks through the server at `address`; an async context manager.
 
-    `address` is HOST:PORT or `unix:PATH`. `credentials` makes it TLS. Connects on first use, in
-    the event loop that is running then, and belongs to that loop.
+    `address` is HOST:PORT, HOST (port 50051) or `unix:PATH`. `credentials` makes it TLS. Connects
+    on first use, in the event loop that is running then, and belongs to that loop.
 
     In every call, `timeout` is its deadline in seconds (None: no limit of the client's own),
     `request_id` goes to the server's log as `x-request-id` (None: the server makes one), and
@@ -73,9 +34,9 @@ class Client:
     def __init__(
         self, address: str = DEFAULT_ADDRESS, *, credentials: grpc.ChannelCredentials | None = None
     ) -> None:
-        self.address = address
-        self._credentials = credentials
-        self._opened: grpc.aio.Channel | None = None
+        self._connection = Connection(address, credentials)
+        #: With the port that is used.
+        self.address = self._connection.address
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,9 +51,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Close the connection and cancel what still runs on it."""
-        channel, self._opened = self._opened, None
-        if channel is not None:
-            await channel.close()
+        await self._connection.aclose()
 
     def stream(
         self,
@@ -102,7 +61,7 @@ class Client:
         request_id: str | None = None,
     ) -> SpeechStream:
         """Text pieces in, events with audio out, at the same time: `async with` it."""
-        call = tts_pb2_grpc.TextToSpeechServiceStub(self._channel).Synthesize(
+        call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).Synthesize(
             timeout=timeout, metadata=_metadata(request_id)
         )
         return SpeechStream(call, self.address, config or tts_pb2.SpeechConfig())
@@ -116,7 +75,7 @@ class Client:
         request_id: str | None = None,
     ) -> Speech:
         """A whole text in, the same events out. Iterate it, or its `audio()`."""
-        call = tts_pb2_grpc.TextToSpeechServiceStub(self._channel).SynthesizeText(
+        call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeText(
             tts_pb2.SynthesizeTextRequest(text=text, config=config),
             timeout=timeout,
             metadata=_metadata(request_id),
@@ -131,9 +90,13 @@ class Client:
         timeout: float | None = None,
         request_id: str | None = None,
     ) -> tts_pb2.SynthesizeFileResponse:
-        """A whole text in, one complete WAV file of up to 3.9 MiB out, in `audio`."""
-        return await self._answer(
-            tts_pb2_grpc.TextToSpeechServiceStub(self._channel).SynthesizeFile(
+        """A whole text in, one complete file of up to 3.9 MB out, in `audio`.
+
+        WAV by default; `speech_config(encoding="mp3")` and the others that a server offers are
+        whole files too. `format` of the answer says what it is.
+        """
+        return await self._connection.answer(
+            tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeFile(
                 tts_pb2.SynthesizeFileRequest(text=text, config=config),
                 timeout=timeout,
                 metadata=_metadata(request_id),
@@ -149,8 +112,8 @@ class Client:
         request_id: str | None = None,
     ) -> tts_pb2.PlanTextResponse:
         """What would be spoken: segments, estimated audio and wait. Nothing is synthesized."""
-        return await self._answer(
-            tts_pb2_grpc.TextToSpeechServiceStub(self._channel).PlanText(
+        return await self._connection.answer(
+            tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).PlanText(
                 tts_pb2.PlanTextRequest(text=text, config=config),
                 timeout=timeout,
                 metadata=_metadata(request_id),
@@ -161,49 +124,94 @@ class Client:
         self, *, language: str = "", timeout: float | None = None
     ) -> list[voices_pb2.Voice]:
         """All voices, or those of one language, ordered by name. `timeout` is for each page."""
-        stub = voices_pb2_grpc.VoiceServiceStub(self._channel)
+        stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
         voices: list[voices_pb2.Voice] = []
         token = ""
         while True:
             request = voices_pb2.ListVoicesRequest(page_token=token, language=language)
-            page = await self._answer(stub.ListVoices(request, timeout=timeout))
+            page = await self._connection.answer(stub.ListVoices(request, timeout=timeout))
             voices.extend(page.voices)
             token = page.next_page_token
             if not token:
                 return voices
 
+    async def get_voice(self, name: str, *, timeout: float | None = None) -> voices_pb2.Voice:
+        """One voice. Raises NotFoundError if there is none of that name."""
+        stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
+        request = voices_pb2.GetVoiceRequest(name=name)
+        return (await self._connection.answer(stub.GetVoice(request, timeout=timeout))).voice
+
+    async def create_voice(
+        self,
+        name: str,
+        *,
+        prompt: bytes | None = None,
+        state: bytes | None = None,
+        language: str = "",
+        labels: Mapping[str, str] | None = None,
+        consent_statement: str = "",
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> voices_pb2.Voice:
+        """A new voice from the bytes of a recording (`prompt`) or of an exported voice (`state`).
+
+        Its `report` says what was heard in a recording. `validate_only` does everything but keep
+        it. Raises ValueError unless exactly one source is given, AlreadyExistsError if the name is
+        taken, InvalidArgumentError (BAD_AUDIO, BAD_STATE) that says what was found.
+
+        A call whose answer is lost (DeadlineExceededError, or UnavailableError without a `reason`)
+        may have made the voice. It is not repeated; `get_voice` tells.
+        """
+        if (prompt is None) == (state is None):
+            raise ValueError("give either prompt or state")
+        stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
+        request = voices_pb2.CreateVoiceRequest(
+            name=name,
+            prompt=prompt,
+            state=state,
+            language=language,
+            labels=labels,
+            consent_statement=consent_statement,
+            validate_only=validate_only,
+        )
+        answer = await self._connection.change(
+            lambda left: stub.CreateVoice(request, timeout=left), timeout
+        )
+        return answer.voice
+
+    async def export_voice(
+        self, name: str, *, timeout: float | None = None
+    ) -> voices_pb2.ExportVoiceResponse:
+        """The voice as a safetensors file in `state`, for `create_voice` elsewhere."""
+        stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
+        request = voices_pb2.ExportVoiceRequest(name=name)
+        return await self._connection.answer(stub.ExportVoice(request, timeout=timeout))
+
+    async def delete_voice(
+        self, name: str, *, allow_missing: bool = False, timeout: float | None = None
+    ) -> None:
+        """Delete a voice that was created. Raises FailedPreconditionError while it speaks.
+
+        Without `allow_missing` NotFoundError if there is none of that name.
+        """
+        stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
+        request = voices_pb2.DeleteVoiceRequest(name=name, allow_missing=allow_missing)
+        await self._connection.change(lambda left: stub.DeleteVoice(request, timeout=left), timeout)
+
     async def info(self, *, timeout: float | None = None) -> status_pb2.GetServerInfoResponse:
         """What the server is: versions, model, features and limits."""
-        stub = status_pb2_grpc.StatusServiceStub(self._channel)
-        return await self._answer(
+        stub = status_pb2_grpc.StatusServiceStub(self._connection.channel)
+        return await self._connection.answer(
             stub.GetServerInfo(status_pb2.GetServerInfoRequest(), timeout=timeout)
         )
 
     async def capacity(self, *, timeout: float | None = None) -> status_pb2.Capacity:
         """How busy the server is now."""
-        stub = status_pb2_grpc.StatusServiceStub(self._channel)
-        answer = await self._answer(
+        stub = status_pb2_grpc.StatusServiceStub(self._connection.channel)
+        answer = await self._connection.answer(
             stub.GetCapacity(status_pb2.GetCapacityRequest(), timeout=timeout)
         )
         return answer.capacity
-
-    @property
-    def _channel(self) -> grpc.aio.Channel:
-        # Not in the constructor: a channel belongs to the loop that runs when it is made.
-        if self._opened is None:
-            if self._credentials is None:
-                self._opened = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
-            else:
-                self._opened = grpc.aio.secure_channel(
-                    self.address, self._credentials, options=_OPTIONS
-                )
-        return self._opened
-
-    async def _answer(self, call: grpc.aio.UnaryUnaryCall[Any, _Response]) -> _Response:
-        try:
-            return await call
-        except grpc.aio.AioRpcError as error:
-            raise error_from_rpc(error, self.address) from error
 
 
 def _metadata(request_id: str | None) -> grpc.aio.Metadata | None:

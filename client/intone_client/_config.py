@@ -1,13 +1,15 @@
 """Settings of a stream from keyword arguments."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
 from intone.v1 import tts_pb2
 
-Encoding = Literal["pcm_s16le", "pcm_f32le", "wav"]
+Encoding = Literal["pcm_s16le", "pcm_f32le", "mulaw", "alaw", "wav", "ogg_opus", "flac", "mp3"]
 Mode = Literal["sentence", "clause", "manual"]
 
 _MODES = {
@@ -18,7 +20,12 @@ _MODES = {
 _ENCODINGS = {
     "pcm_s16le": tts_pb2.AUDIO_ENCODING_PCM_S16LE,
     "pcm_f32le": tts_pb2.AUDIO_ENCODING_PCM_F32LE,
+    "mulaw": tts_pb2.AUDIO_ENCODING_MULAW,
+    "alaw": tts_pb2.AUDIO_ENCODING_ALAW,
     "wav": tts_pb2.AUDIO_ENCODING_WAV,
+    "ogg_opus": tts_pb2.AUDIO_ENCODING_OGG_OPUS,
+    "flac": tts_pb2.AUDIO_ENCODING_FLAC,
+    "mp3": tts_pb2.AUDIO_ENCODING_MP3,
 }
 
 
@@ -28,6 +35,7 @@ def speech_config(
     language: str = "",
     encoding: Encoding | None = None,
     sample_rate_hertz: int = 0,
+    gain_db: float = 0.0,
     temperature: float | None = None,
     decode_steps: int | None = None,
     eos_threshold: float | None = None,
@@ -38,6 +46,12 @@ def speech_config(
     max_characters: int = 0,
     first_max_characters: int = 0,
     max_text_delay: float | None = None,
+    segment_gap: float | None = None,
+    paragraph_gap: float | None = None,
+    strip_markdown: bool = False,
+    inline_pauses: bool = False,
+    normalize: bool = False,
+    replacements: Mapping[str, str] | Sequence[tts_pb2.Replacement] = (),
     max_queue_wait: float | None = None,
     segment_events: bool = False,
     queue_events: bool = False,
@@ -45,12 +59,18 @@ def speech_config(
     """A `SpeechConfig`; what is left out is the server's default.
 
     Names, units and ranges are those of `intone/v1/tts.proto`, durations in seconds. The server
-    checks ranges. Raises ValueError for an unknown name, or a number that the field cannot hold.
+    checks ranges. `replacements` maps words to how they are said, in any case; give `Replacement`
+    messages where case matters. They are applied in their order. Raises ValueError for an unknown
+    name, or a number that the field cannot hold.
     """
     if encoding is not None and encoding not in _ENCODINGS:
         raise ValueError(f"encoding is {encoding!r}, known are {', '.join(_ENCODINGS)}")
     if segmentation is not None and segmentation not in _MODES:
         raise ValueError(f"segmentation is {segmentation!r}, known are {', '.join(_MODES)}")
+    if isinstance(replacements, Mapping):
+        replacements = [
+            tts_pb2.Replacement(word=word, spoken=spoken) for word, spoken in replacements.items()
+        ]
     config = tts_pb2.SpeechConfig(
         voice=voice,
         language=language,
@@ -63,21 +83,40 @@ def speech_config(
             seed=seed,
         ),
         segmentation=tts_pb2.Segmentation(
-            max_characters=max_characters, first_max_characters=first_max_characters
+            max_characters=max_characters,
+            first_max_characters=first_max_characters,
+            max_text_delay=_duration("max_text_delay", max_text_delay),
+            segment_gap=_duration("segment_gap", segment_gap),
+            paragraph_gap=_duration("paragraph_gap", paragraph_gap),
         ),
+        text=tts_pb2.TextOptions(
+            strip_markdown=strip_markdown,
+            inline_pauses=inline_pauses,
+            normalize=normalize,
+            replacements=replacements,
+        ),
+        scheduling=tts_pb2.Scheduling(max_queue_wait=_duration("max_queue_wait", max_queue_wait)),
+        format=tts_pb2.AudioFormat(sample_rate_hertz=sample_rate_hertz),
         segment_events=segment_events,
         queue_events=queue_events,
+        gain_db=gain_db,
     )
     if encoding is not None:
         config.format.encoding = _ENCODINGS[encoding]
-    config.format.sample_rate_hertz = sample_rate_hertz
     if segmentation is not None:
         config.segmentation.mode = _MODES[segmentation]
-    if max_text_delay is not None:
-        config.segmentation.max_text_delay.FromTimedelta(timedelta(seconds=max_text_delay))
-    if max_queue_wait is not None:
-        config.scheduling.max_queue_wait.FromTimedelta(timedelta(seconds=max_queue_wait))
     for field, value in config.ListFields():
         if isinstance(value, Message) and not value.ByteSize():
             config.ClearField(field.name)
     return config
+
+
+def _duration(name: str, seconds: float | None) -> Duration | None:
+    if seconds is None:
+        return None
+    duration = Duration()
+    try:
+        duration.FromTimedelta(timedelta(seconds=seconds))
+    except (OverflowError, ValueError):
+        raise ValueError(f"{name} is {seconds}, which is no number of seconds") from None
+    return duration

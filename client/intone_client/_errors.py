@@ -5,11 +5,12 @@ IntoneError
 ├── OutOfRangeError           OUT_OF_RANGE: too long for one file, stream it instead
 ├── FailedPreconditionError   FAILED_PRECONDITION
 ├── NotFoundError             NOT_FOUND: no such voice
+├── AlreadyExistsError        ALREADY_EXISTS: the name of a new voice is taken
 ├── OverloadedError           RESOURCE_EXHAUSTED: try again after `retry_delay`
 ├── UnavailableError          UNAVAILABLE: not reachable, starting or draining; try again
 ├── DeadlineExceededError     DEADLINE_EXCEEDED
 ├── SynthesisError            INTERNAL, or segments that failed while the call went on
-├── CallCancelledError            CANCELLED: by closing the client, or by the server
+├── CallCancelledError        CANCELLED: by closing the client, or by the server
 └── StreamEndedError          the stream ended in good order while there was more to say
 
 Other codes arrive as `IntoneError` itself. Misuse (text after `end_input()`, a negative seed) is
@@ -82,6 +83,10 @@ class NotFoundError(IntoneError):
     """There is no voice of that name."""
 
 
+class AlreadyExistsError(IntoneError):
+    """There is a voice of that name."""
+
+
 class OverloadedError(IntoneError):
     """The server has too much to do, or the client reads too slowly (SLOW_CLIENT)."""
 
@@ -128,6 +133,7 @@ _CLASSES: dict[grpc.StatusCode, type[IntoneError]] = {
     grpc.StatusCode.OUT_OF_RANGE: OutOfRangeError,
     grpc.StatusCode.FAILED_PRECONDITION: FailedPreconditionError,
     grpc.StatusCode.NOT_FOUND: NotFoundError,
+    grpc.StatusCode.ALREADY_EXISTS: AlreadyExistsError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: OverloadedError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
@@ -155,9 +161,8 @@ def error_from_status(
             violations = [(each.field, each.description) for each in detail.field_violations]
     request_id = known.get("x-request-id", "")
     if code is grpc.StatusCode.UNAVAILABLE and not reason:
-        # Every refusal by an intone server has a reason: this one was made by the transport, and
-        # its text seldom says where it wanted to go.
-        message = f"no connection to {address}: {message}"
+        # Every refusal by an intone server has a reason: this one was made by the transport.
+        message = _transport_failure(message, address)
     return _CLASSES.get(code, IntoneError)(
         message,
         code=code,
@@ -186,6 +191,14 @@ def error_from_segments(
         reason=first.error.reason,
         request_id=request_id,
     )
+
+
+def _transport_failure(message: str, address: str) -> str:
+    """What grpc says, after where it wanted to go and in words that people know."""
+    if message.startswith(("failed to connect", "errors resolving", "DNS resolution failed")):
+        # What went before was tried inside grpc; the cause is in the last words.
+        return f"no server answers at {address}: {message.rpartition(':')[2].strip(' ]')}"
+    return f"the connection to {address} failed: {message}"
 
 
 def _details(packed: str | bytes | None) -> list[ErrorInfo | RetryInfo | BadRequest]:

@@ -1,16 +1,14 @@
 """Where the command line puts audio."""
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import Any, Protocol
 
-from ._audio import WavWriter, check_target
-from ._terminal import UsageError, writable
+from intone.v1 import tts_pb2
 
-# A pipe that is ready for writing takes this much without blocking (PIPE_BUF on Linux).
-_PIPE_BYTES = 4096
+from ._audio import PartFile, WavWriter, set_flac_length
+from ._terminal import UsageError, write_bytes
 
 
 class Sink(Protocol):
@@ -19,8 +17,8 @@ class Sink(Protocol):
     def start(self, sample_rate_hertz: int) -> None:
         """The format is known. Raises OSError."""
 
-    def put(self, data: bytes) -> None:
-        """Take whole samples, without waiting. Raises OSError, also of an earlier `put`."""
+    def put(self, chunk: tts_pb2.AudioChunk) -> None:
+        """Take audio, without waiting. Raises OSError, also of an earlier `put`."""
 
     async def finish(self, *, drain: bool) -> None:
         """No more audio; `drain` waits until what was put has arrived. Raises OSError.
@@ -35,21 +33,41 @@ class WavSink:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writer: WavWriter | None = None
-        try:
-            check_target(path)
-        except OSError as error:
-            raise UsageError(str(error)) from None
 
     def start(self, sample_rate_hertz: int) -> None:
         self._writer = WavWriter(self.path, sample_rate_hertz)
 
-    def put(self, data: bytes) -> None:
+    def put(self, chunk: tts_pb2.AudioChunk) -> None:
         if self._writer is not None:
-            self._writer.write(data)
+            self._writer.write(chunk.data)
 
     async def finish(self, *, drain: bool) -> None:  # noqa: ARG002 - nothing is ever behind
         if self._writer is not None:
             self._writer.close()
+
+
+class FileSink:
+    """A file of the bytes as they come, in place at the end; with no sample there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: PartFile | None = None
+        self._sample_count = 0
+
+    def start(self, sample_rate_hertz: int) -> None:  # noqa: ARG002 - the bytes say it themselves
+        self._file = PartFile(self.path)
+
+    def put(self, chunk: tts_pb2.AudioChunk) -> None:
+        if self._file is not None:
+            self._file.write(chunk.data)
+            self._sample_count += chunk.sample_count
+
+    async def finish(self, *, drain: bool) -> None:  # noqa: ARG002 - nothing is ever behind
+        if self._file is not None:
+            try:
+                set_flac_length(self._file.file, self._sample_count)
+            finally:
+                self._file.close(keep=bool(self._sample_count))
 
 
 class _SlowSink:
@@ -62,10 +80,10 @@ class _SlowSink:
     def start(self, sample_rate_hertz: int) -> None:  # noqa: ARG002 - a matter of subclasses
         self._pump = asyncio.create_task(self._run())
 
-    def put(self, data: bytes) -> None:
+    def put(self, chunk: tts_pb2.AudioChunk) -> None:
         if self._pump is not None and self._pump.done():
             self._pump.result()
-        self._queue.put_nowait(data)
+        self._queue.put_nowait(chunk.data)
 
     async def finish(self, *, drain: bool) -> None:
         if self._pump is None:
@@ -86,20 +104,11 @@ class _SlowSink:
         raise NotImplementedError
 
 
-class PcmSink(_SlowSink):
-    """Raw samples to standard output. Raises BrokenPipeError when nobody reads any more."""
+class StdoutSink(_SlowSink):
+    """The bytes to standard output. Raises BrokenPipeError when nobody reads any more."""
 
     async def _write(self, data: bytes) -> None:
-        output = sys.stdout.fileno()
-        view = memoryview(data)
-        while view:
-            # Not `sys.stdout.buffer`: a reader that plays in real time would block the loop, and
-            # with it Ctrl-C.
-            await writable(output)
-            try:
-                view = view[os.write(output, view[:_PIPE_BYTES]) :]
-            except BlockingIOError:
-                continue
+        await write_bytes(sys.stdout.fileno(), data)
 
 
 class PlayerSink(_SlowSink):

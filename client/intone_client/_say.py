@@ -6,28 +6,64 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import get_args
 
 from intone.v1 import tts_pb2
 
 from ._client import Client
-from ._config import speech_config
+from ._config import Encoding
 from ._errors import CODES, IntoneError, StreamEndedError
-from ._output import PcmSink, PlayerSink, Sink, WavSink
+from ._formats import EXTENSIONS, output_encoding
+from ._output import FileSink, PlayerSink, Sink, StdoutSink, WavSink
+from ._show import short_name
 from ._stream import SpeechStream
-from ._terminal import Progress, UsageError, read_pieces
+from ._terminal import Progress, UsageError
+from ._text_options import text_config, text_pieces
 
 
-async def say(options: argparse.Namespace) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what only `say` has to its parser."""
+    parser.set_defaults(command=_say)
+    group = parser.add_argument_group("where the audio goes, and what it is")
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help=f"- is standard output; else {', '.join(EXTENSIONS)}"
+    )
+    group.add_argument("--play", action="store_true", help="play it (the default without -o)")
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        choices=get_args(Encoding),
+        help=f"if FILE does not tell: {', '.join(get_args(Encoding))}",
+    )
+    group.add_argument("--rate", metavar="HERTZ", type=int, default=0, help="8000 to 48000")
+    group.add_argument(
+        "--gain", metavar="DB", type=float, default=0.0, help="louder or softer, -40 to 20"
+    )
+    group = parser.add_argument_group("how it is spoken")
+    group.add_argument(
+        "--temperature", metavar="NUMBER", type=float, help="0.0 (the same every time) to 2.0"
+    )
+    group.add_argument(
+        "--seed", metavar="NUMBER", type=int, help="repeats what was said with it before"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
+
+
+async def _say(options: argparse.Namespace) -> int:
     """Speak; the exit code. Raises UsageError, IntoneError, OSError."""
     pieces = text_pieces(options)
-    sinks = _sinks(options)
-    config = speech_config(
-        voice=options.voice,
-        language=options.language,
+    play = options.play or options.output is None
+    encoding = output_encoding(options.output, options.encoding, play=play)
+    config = text_config(
+        options,
+        # The header of a WAV file is made here, around samples.
+        encoding="pcm_s16le" if encoding == "wav" else encoding,
+        sample_rate_hertz=options.rate,
+        gain_db=options.gain,
         temperature=options.temperature,
         seed=options.seed,
-        encoding=options.encoding,
     )
+    sinks = _sinks(options.output, encoding, play=play)
     progress = Progress(quiet=options.quiet)
     stats = None
     drain = True
@@ -49,43 +85,16 @@ async def say(options: argparse.Namespace) -> int:
     return 0 if progress.sample_count and not failed else 1
 
 
-def text_pieces(options: argparse.Namespace) -> AsyncIterator[str]:
-    """The text that the options name, as it arrives. Raises UsageError."""
-    if options.file is not None:
-        if options.text is not None:
-            raise UsageError("give TEXT or -f FILE, not both")
-        try:
-            return _once(Path(options.file).read_text(encoding="utf-8-sig"))
-        except UnicodeDecodeError:
-            raise UsageError(f"{options.file} is not UTF-8 text") from None
-        except OSError as error:
-            raise UsageError(f"cannot read {options.file}: {error.strerror}") from None
-    if options.text == "-":
-        return read_pieces(sys.stdin.fileno())
-    if options.text is None or not options.text.strip():
-        raise UsageError("no text: give TEXT, - for standard input, or -f FILE")
-    try:
-        options.text.encode()
-    except UnicodeEncodeError:
-        raise UsageError("TEXT is not UTF-8") from None
-    return _once(options.text)
-
-
-async def _once(text: str) -> AsyncIterator[str]:
-    yield text
-
-
-def _sinks(options: argparse.Namespace) -> list[Sink]:
-    if options.encoding == "pcm_f32le" and (options.output != "-" or options.play):
-        raise UsageError("--encoding pcm_f32le goes with -o - only")
+def _sinks(output: str | None, encoding: Encoding, *, play: bool) -> list[Sink]:
     sinks: list[Sink] = []
-    if options.output == "-":
+    if output == "-":
         if sys.stdout.isatty():
-            raise UsageError("raw audio would go to the terminal: pipe it, or give -o hello.wav")
-        sinks.append(PcmSink())
-    elif options.output is not None:
-        sinks.append(WavSink(Path(options.output)))
-    if options.play or options.output is None:
+            raise UsageError("audio would go to the terminal: pipe it, or give -o hello.wav")
+        sinks.append(StdoutSink())
+    elif output is not None:
+        path = Path(output)
+        sinks.append(WavSink(path) if encoding == "wav" else FileSink(path))
+    if play:
         sinks.append(PlayerSink())
     return sinks
 
@@ -128,7 +137,7 @@ async def _listen(stream: SpeechStream, sinks: list[Sink], progress: Progress) -
             case "audio":
                 progress.on_audio(event.audio.sample_count)
                 for sink in sinks:
-                    sink.put(event.audio.data)
+                    sink.put(event.audio)
             case "segment_finished":
                 _report(event.segment_finished, progress)
             case "notice":
@@ -151,7 +160,7 @@ async def _heed(notice: tts_pb2.Notice, stream: SpeechStream, progress: Progress
         if not stream.input_ended:
             await stream.push_text("")
     elif notice.kind != tts_pb2.NOTICE_KIND_ERROR:
-        kind = tts_pb2.NoticeKind.Name(notice.kind).removeprefix("NOTICE_KIND_")
+        kind = short_name(tts_pb2.NoticeKind, notice.kind).replace("_", " ")
         progress.tell(f"{kind}: {notice.message}")
 
 
@@ -166,5 +175,5 @@ async def _finish(
         if stats is not None or progress.sample_count:
             progress.summary(stats)
         for sink in sinks:
-            if isinstance(sink, WavSink) and stats is None and progress.sample_count:
+            if isinstance(sink, WavSink | FileSink) and stats is None and progress.sample_count:
                 progress.tell(f"ended early: {sink.path} holds what had arrived")

@@ -12,6 +12,8 @@ from intone.v1 import tts_pb2
 from ._errors import IntoneError
 
 _READ_BYTES = 65536
+# A pipe that is ready for writing takes this much without blocking (PIPE_BUF on Linux).
+_PIPE_BYTES = 4096
 _PROGRESS_INTERVAL_SECONDS = 0.1
 
 
@@ -51,11 +53,7 @@ async def read_pieces(descriptor: int) -> AsyncIterator[str]:
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     while True:
-        await readable(descriptor)
-        try:
-            data = os.read(descriptor, _READ_BYTES)
-        except BlockingIOError:
-            continue
+        data = await _read(descriptor, _READ_BYTES)
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeDecodeError:
@@ -66,16 +64,49 @@ async def read_pieces(descriptor: int) -> AsyncIterator[str]:
             return
 
 
+async def read_bytes(descriptor: int, most: int) -> bytes:
+    """Everything from `descriptor`, but no more than `most` bytes. Raises OSError."""
+    found = bytearray()
+    while data := await _read(descriptor, min(_READ_BYTES, most - len(found))):
+        found += data
+    return bytes(found)
+
+
+async def _read(descriptor: int, most: int) -> bytes:
+    """What is there; empty at the end."""
+    while True:
+        await readable(descriptor)
+        try:
+            return os.read(descriptor, most)
+        except BlockingIOError:
+            continue
+
+
+async def write_bytes(descriptor: int, data: bytes) -> None:
+    """Write all of `data`. Raises BrokenPipeError when nobody reads any more."""
+    view = memoryview(data)
+    while view:
+        # Not a file object: a reader that plays in real time would block the loop, and with it
+        # Ctrl-C.
+        await writable(descriptor)
+        try:
+            view = view[os.write(descriptor, view[:_PIPE_BYTES]) :]
+        except BlockingIOError:
+            continue
+
+
 def tell(line: str) -> None:
     """One line for people, on standard error."""
     sys.stderr.write(f"intone: {line}\n")
 
 
 def tell_error(error: IntoneError) -> None:
-    """The error, and on lines of their own the fields that are wrong."""
+    """The error, and on lines of their own the wrong fields that its message does not tell."""
     tell(str(error))
     for field, description in error.violations:
-        sys.stderr.write(f"  {field}: {description}\n")
+        line = f"{field}: {description}"
+        if line not in error.message:
+            sys.stderr.write(f"  {line}\n")
 
 
 class Progress:
