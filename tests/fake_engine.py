@@ -10,8 +10,18 @@ the text and the frame: see `frame_value`. Words with an @ are orders and give n
     once@PATH  orders above hold only until the file PATH exists, which this makes
 
 What happens is appended to the file named by FAKE_ENGINE_LOG: "start ID", "step ID", "end ID".
+
+A voice state is STATE_PREFIX and anything. Among its words there may be orders too, carried out
+when it is checked:
+
+    sleep@MS   takes that long               dies@CODE  the process ends with this exit code
+    raise@1    a fault in the engine         grow@MB    takes that much memory
+    warn@WORD  comes with this warning
+
+FAKE_ENGINE_FEATURES replaces the engine's features, a list with spaces between.
 """
 
+import hashlib
 import os
 import time
 import zlib
@@ -20,7 +30,10 @@ from pathlib import Path
 
 import numpy as np
 
+from intone_server.audio import Samples
 from intone_server.engines.base import (
+    BadState,
+    CloningUnavailable,
     Ending,
     EngineError,
     EngineInfo,
@@ -30,15 +43,23 @@ from intone_server.engines.base import (
     Output,
     Sampling,
     VoiceRef,
+    VoiceState,
 )
 
 FRAME = 1920
 RATE = 24000
+STATE_PREFIX = b"fake: "
+FEATURES = "temperature seed voice_cloning voice_import"
 
 
 def frame_value(text: str, frame: int) -> float:
     """The value of all samples of one frame: from 0.1 to 0.9."""
     return 0.1 + (zlib.crc32(f"{text}/{frame}".encode()) % 1000) / 1250
+
+
+def features() -> frozenset[str]:
+    """What the engine says it can do."""
+    return frozenset(os.environ.get("FAKE_ENGINE_FEATURES", FEATURES).split())
 
 
 def frames_of(text: str) -> int:
@@ -70,7 +91,7 @@ class FakeEngine:
             engine_version="1",
             model="fake",
             languages=("en",),
-            features=frozenset({"temperature", "seed"}),
+            features=features(),
             sample_rate_hertz=RATE,
             max_segment_characters=200,
             default_voice="anna",
@@ -80,15 +101,36 @@ class FakeEngine:
                 EngineVoice("unfetchable", "en"),
             ),
             sampling=Sampling(temperature=0.5),
+            fingerprint="f" * 64,
         )
 
     def load_voice(self, voice: VoiceRef) -> EngineVoice:
         if voice.key == "unfetchable":
             raise EngineError("no network")
-        return EngineVoice(voice.key, "en", loaded=True, digest="d" * 64)
+        if not voice.file:
+            return EngineVoice(voice.key, "en", loaded=True, digest="d" * 64)
+        _read(voice)
+        return EngineVoice(voice.key, "en", loaded=True, digest=voice.key, file=voice.file)
+
+    def make_state(self, prompt: Samples) -> VoiceState:
+        if "voice_cloning" not in features():
+            raise CloningUnavailable("the fake engine cannot clone voices")
+        return _state(STATE_PREFIX + hashlib.sha256(prompt.tobytes()).hexdigest().encode())
+
+    def check_state(self, data: bytes) -> VoiceState:
+        if not data.startswith(STATE_PREFIX):
+            raise BadState("this is not a voice state of the fake engine")
+        orders = _orders(data.decode(errors="replace"))
+        time.sleep(float(orders.get("sleep", "0")) / 1000)
+        if "dies" in orders:
+            os._exit(int(orders["dies"]))
+        if "raise" in orders:
+            raise ZeroDivisionError("a fault in the engine")
+        _ = b"1" * (int(orders.get("grow", "0")) << 20)
+        return _state(data, *([orders["warn"]] if "warn" in orders else []))
 
     def start(self, job: Job) -> None:
-        orders = dict(word.rstrip(".").split("@", 1) for word in job.text.split() if "@" in word)
+        orders = _orders(job.text)
         if "once" in orders:
             flag = Path(orders["once"])
             if flag.exists():
@@ -103,6 +145,11 @@ class FakeEngine:
     def _step(self, job: Job, orders: dict[str, str], frame: int) -> Output:
         if job.stop.is_set():
             return self._end(job, Ending.STOPPED)
+        if job.voice.file and not frame:
+            try:
+                _read(job.voice)
+            except EngineError as error:
+                return self._end(job, Ending.FAILED, str(error))
         if frame >= frames_of(job.text):
             return self._end(job, Ending.NO_END if "noend" in orders else Ending.COMPLETE)
         self._log("step", job)
@@ -135,3 +182,18 @@ class FakeEngine:
         if path and job.generation_id:
             with Path(path).open("a") as file:
                 file.write(f"{what} {job.generation_id}\n")
+
+
+def _orders(text: str) -> dict[str, str]:
+    return dict(word.rstrip(".").split("@", 1) for word in text.split() if "@" in word)
+
+
+def _state(data: bytes, *warnings: str) -> VoiceState:
+    return VoiceState(data, hashlib.sha256(data).hexdigest(), warnings)
+
+
+def _read(voice: VoiceRef) -> None:
+    """Fails if the file of a voice does not hold its state."""
+    path = Path(voice.file)
+    if not path.exists() or _state(path.read_bytes()).digest != voice.key:
+        raise EngineError(f"{path} is not the state of this voice")

@@ -106,9 +106,9 @@ class EngineInfo:
     """What an engine is and can do, known once its model is loaded.
 
     `features` are the `Sampling` fields that it honours, plus "seed", "voice_cloning" (recordings)
-    and "voice_import" (voice states). `fingerprint` tells models whose voice states fit from others;
-    empty where there are no voice states. A segment of up to `max_segment_characters` code points is
-    surely spoken well in one go.
+    and "voice_import" (voice states). `fingerprint` tells models whose voice states fit from
+    others; empty where there are no voice states. A segment of up to `max_segment_characters` code
+    points is surely spoken well in one go.
     """
 
     engine: str

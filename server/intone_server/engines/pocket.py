@@ -1,4 +1,4 @@
-"""Kyutai's pocket-tts. With `pocket_voices`, the only importer of torch and pocket_tts.
+"""Kyutai's pocket-tts. With the other `pocket` modules, the only importer of torch and pocket_tts.
 
 "Fact" numbers below are properties of pocket-tts 4.0.1 that `tests/test_pocket_server.py` checks.
 """
@@ -14,6 +14,7 @@ import structlog
 
 from intone_server.audio import Samples
 from intone_server.engines.base import (
+    CloningUnavailable,
     Ending,
     EngineError,
     EngineInfo,
@@ -23,11 +24,14 @@ from intone_server.engines.base import (
     Output,
     Sampling,
     VoiceRef,
+    VoiceState,
     describe,
 )
 from intone_server.engines.pocket_files import ADVICE, check_files, check_voice, is_config_file
+from intone_server.engines.pocket_text import pieces
 
 if TYPE_CHECKING:
+    from intone_server.engines.pocket_state import StateFormat
     from intone_server.engines.pocket_voices import PocketVoices
 
 log = structlog.stdlib.get_logger("intone.engine")
@@ -62,6 +66,7 @@ class PocketEngine:
 
     def __init__(self) -> None:
         self._model: Any = None
+        self._format: StateFormat
         self._voices: PocketVoices
         self._options = EngineOptions()
         self._defaults = Sampling()
@@ -92,6 +97,9 @@ class PocketEngine:
             raise EngineError(
                 f"--model: {options.model} cannot be loaded: {error}. {ADVICE}"
             ) from error
+        from intone_server.engines.pocket_state import StateFormat
+
+        self._format = StateFormat(self._model, _model_name(options))
 
     def attach(self) -> EngineInfo:
         from intone_server.engines.pocket_voices import PocketVoices
@@ -99,7 +107,9 @@ class PocketEngine:
         model, options = self._model, self._options
         by_config = is_config_file(options.model)
         language = "" if by_config else _LANGUAGES.get(options.model.split("_")[0], "")
-        self._voices = PocketVoices(model, options, language, predefined=not by_config)
+        self._voices = PocketVoices(
+            model, self._format, options, language, predefined=not by_config
+        )
         if not model.has_voice_cloning:
             log.warning(
                 "this model cannot clone voices: its weights are gated",
@@ -116,7 +126,7 @@ class PocketEngine:
         return EngineInfo(
             engine="pocket",
             engine_version=version("pocket-tts"),
-            model=Path(options.model).stem,
+            model=_model_name(options),
             languages=(language,) if language else (),
             features=self._features(),
             sample_rate_hertz=model.sample_rate,
@@ -124,11 +134,27 @@ class PocketEngine:
             default_voice=self._voices.default,
             voices=self._voices.load_first(),
             sampling=self._defaults,
+            fingerprint=self._format.fingerprint,
         )
 
     def load_voice(self, voice: VoiceRef) -> EngineVoice:
-        self._voices.fetch(voice.key)
-        return self._voices.load(voice.key)
+        return self._voices.load(voice)
+
+    def make_state(self, prompt: Samples) -> VoiceState:
+        from intone_server.engines.pocket_making import encode, try_out
+
+        if not self._model.has_voice_cloning:
+            raise CloningUnavailable(
+                "the weights of this server cannot make voices from recordings; give a voice state "
+                "that was exported elsewhere"
+            )
+        state = encode(self._model, prompt)
+        return self._format.pack(state, try_out(self._model, state))
+
+    def check_state(self, data: bytes) -> VoiceState:
+        from intone_server.engines.pocket_making import MAX_POSITIONS
+
+        return self._format.pack(self._format.read(data, max_positions=MAX_POSITIONS))
 
     def start(self, job: Job) -> None:
         """No thread of the model is alive here, so its attributes can be set (fact 29)."""
@@ -152,7 +178,8 @@ class PocketEngine:
             job.stop.set()
             self._running = None
             self._wait_for_threads()
-            return (Output(job.generation_id, ending=Ending.FAILED, error=describe(error)),)
+            message = str(error) if isinstance(error, EngineError) else describe(error)
+            return (Output(job.generation_id, ending=Ending.FAILED, error=message),)
         if samples is not None:
             return (Output(job.generation_id, samples),)
         self._running = None
@@ -166,6 +193,7 @@ class PocketEngine:
 
     def _features(self) -> frozenset[str]:
         features = {"temperature", "eos_threshold", "noise_clamp", "frames_after_eos", "seed"}
+        features.add("voice_import")
         # Other heads make their sample in one step, whatever is asked (fact 29).
         if self._model.config.flow_lm.flow.type in ("lsd", "flow_matching"):
             features.add("decode_steps")
@@ -175,52 +203,26 @@ class PocketEngine:
 
     def _speak(self, job: Job) -> Iterator[Samples]:
         """float32 samples of shape (k * frame,), k >= 1, as they are decoded."""
-        state = self._voices.state(job.voice.key)
         after_eos = _first(job.sampling.frames_after_eos, self._defaults.frames_after_eos)
         self._reached_cap = False
-        for text in self._pieces(job.text):
-            made = 0
-            stream = self._model.generate_audio_stream(
-                state,
-                text,
-                # The text is cut already; cutting it again could only lose what was counted.
-                max_tokens=len(text) + MAX_TOKENS,
-                frames_after_eos=after_eos,
-                stop=job.stop,
-            )
-            for frame in stream:
-                made += frame.shape[-1]
-                yield frame.numpy()
-            if made >= self._cap_frames * self._frame_samples:
-                self._reached_cap = True
-            if job.stop.is_set():
-                return
-
-    def _pieces(self, text: str) -> Iterator[str]:
-        """`text` in pieces of at most MAX_TOKENS tokens, cut between words where there are any.
-
-        Segments fit almost always; this is for text that has more tokens than its length suggests.
-        """
-        if self._tokens(text) <= MAX_TOKENS:
-            yield text
-            return
-        piece = ""
-        for word in text.split(" "):
-            longer = f"{piece} {word}" if piece else word
-            if self._tokens(longer) <= MAX_TOKENS:
-                piece = longer
-                continue
-            if piece:
-                yield piece
-            while self._tokens(word) > MAX_TOKENS:
-                half = len(word) // 2
-                while self._tokens(word[:half]) > MAX_TOKENS:
-                    half //= 2
-                yield word[:half]
-                word = word[half:]
-            piece = word
-        if piece:
-            yield piece
+        with self._voices.use(job.voice) as voice:
+            for text in pieces(job.text, self._tokens, MAX_TOKENS):
+                made = 0
+                stream = self._model.generate_audio_stream(
+                    voice.state,
+                    text,
+                    # The text is cut already; cutting it again could only lose what was counted.
+                    max_tokens=len(text) + MAX_TOKENS,
+                    frames_after_eos=after_eos,
+                    stop=job.stop,
+                )
+                for frame in stream:
+                    made += frame.shape[-1]
+                    yield frame.numpy()
+                if made >= self._cap_frames * self._frame_samples:
+                    self._reached_cap = True
+                if job.stop.is_set():
+                    return
 
     def _tokens(self, text: str) -> int:
         tokens: int = self._model.flow_lm.conditioner.prepare(text).shape[1]
@@ -245,6 +247,10 @@ class PocketEngine:
                 thread.join(THREAD_END_SECONDS)
                 if thread.is_alive():
                     raise RuntimeError(f"the model's thread {thread.name} did not end")
+
+
+def _model_name(options: EngineOptions) -> str:
+    return Path(options.model).stem
 
 
 def _first(value: Any, default: Any) -> Any:

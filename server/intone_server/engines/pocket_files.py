@@ -7,12 +7,12 @@ import os
 import threading
 import urllib.error
 import urllib.request
-import wave
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from intone_server.audio.recording import BadRecording, read_recording
 from intone_server.engines.base import EngineError
 
 log = structlog.stdlib.get_logger("intone.engine")
@@ -26,8 +26,9 @@ _FILE_KEYS = (
     ("mimi", "weights_path"),
     ("", "weights_path"),
 )
-# Resampling from a rate far outside takes gigabytes (fact 17).
-MIN_PROMPT_HERTZ, MAX_PROMPT_HERTZ = 8_000, 192_000
+# The model's own rate is known once it is loaded; whether a recording can be read does not hang on
+# it.
+NOMINAL_HERTZ = 24_000
 # The head of a voice state names some twenty tensors, about 100 bytes each.
 MAX_STATE_HEAD_BYTES = 1_000_000
 ADVICE = (
@@ -60,7 +61,7 @@ def check_files(model: str) -> None:
 def check_voice(name: str, file: Path) -> None:
     """See to it that a voice file is what its name says. Raises EngineError.
 
-    Only the head is read; the model has the last word on the rest.
+    Of a voice state only the head is read; the model has the last word on the rest.
     """
     if is_voice_state(file):
         with file.open("rb") as opened:
@@ -72,18 +73,11 @@ def check_voice(name: str, file: Path) -> None:
             raise EngineError(f"--voice {name}: {file} is not a voice state: {error}") from error
         return
     try:
-        with wave.open(str(file), "rb") as recording:
-            rate = recording.getframerate()
-    except (wave.Error, EOFError) as error:
+        read_recording(file.read_bytes(), NOMINAL_HERTZ, judge=False)
+    except BadRecording as error:
         raise EngineError(
-            f"--voice {name}: {file} cannot be read as a recording ({error or 'it is too short'}); "
-            "give a 16-bit PCM WAV file or an exported voice state (.safetensors)"
+            f"--voice {name}: {file} cannot be read as a recording: {error}"
         ) from error
-    if not MIN_PROMPT_HERTZ <= rate <= MAX_PROMPT_HERTZ:
-        raise EngineError(
-            f"--voice {name}: {file} has a rate of {rate} Hz; "
-            f"allowed are {MIN_PROMPT_HERTZ} to {MAX_PROMPT_HERTZ}"
-        )
 
 
 def is_voice_state(file: Path) -> bool:

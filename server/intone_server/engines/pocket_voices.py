@@ -1,166 +1,161 @@
-"""Voices of the pocket engine: from a name to a voice state."""
+"""Voices of the pocket engine: from a name or a file to a voice state in memory."""
 
-import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from pocket_tts.data.audio import audio_read
-from pocket_tts.data.audio_utils import convert_audio
+import structlog
 from pocket_tts.default_parameters import get_default_voice_for_language
-from pocket_tts.models.model_state import export_model_state
-from pocket_tts.modules.stateful_module import init_states
 from pocket_tts.utils.utils import (
     _ORIGINS_OF_PREDEFINED_VOICES,
     download_if_necessary,
     get_predefined_voice,
 )
 
-from intone_server.engines.base import EngineError, EngineOptions, EngineVoice
+from intone_server.audio.recording import BadRecording, read_recording
+from intone_server.engines.base import (
+    BadState,
+    EngineError,
+    EngineOptions,
+    EngineVoice,
+    VoiceRef,
+)
+from intone_server.engines.pocket_cache import ByteCache
 from intone_server.engines.pocket_files import check_reference, is_voice_state
+from intone_server.engines.pocket_making import encode
+from intone_server.engines.pocket_state import State, StateFormat, digest, size_bytes
 
-# Encoding a recording takes memory that grows with the square of its length (fact 11).
-MAX_PROMPT_SECONDS = 30
+log = structlog.stdlib.get_logger("intone.engine")
 
-State = dict[str, dict[str, torch.Tensor]]
+
+@dataclass(frozen=True, slots=True)
+class LoadedVoice:
+    """A voice state in memory. Generation works on a copy of it."""
+
+    state: State
+    digest: str
+    bytes: int
+    file: Path
 
 
 class PocketVoices:
-    """Voice states by name. Only names that are listed here ever reach the library: its own prompt
-    argument would open any path or address (fact 13)."""
+    """Voice states by reference. Only names that are listed here ever reach the library: its own
+    prompt argument would open any path or address (fact 13)."""
 
     def __init__(
-        self, model: Any, options: EngineOptions, language: str, *, predefined: bool
+        self,
+        model: Any,
+        state_format: StateFormat,
+        options: EngineOptions,
+        language: str,
+        *,
+        predefined: bool,
     ) -> None:
-        self._model: Any = model
+        self._model = model
+        self._format = state_format
         self._language = language
-        self._directory = options.state_directory
+        self._directory = Path(options.state_directory)
         self._files = {name: Path(path) for name, path in options.voices}
-        self._model_name = options.model
         self._predefined = set(_ORIGINS_OF_PREDEFINED_VOICES) if predefined else set()
-        self._states: dict[str, State] = {}
+        self._cache: ByteCache[LoadedVoice] = ByteCache(options.voice_cache_bytes)
         self.default = options.default_voice or (
             get_default_voice_for_language(options.model) if predefined else ""
         )
 
     def load_first(self) -> tuple[EngineVoice, ...]:
-        """Load the operator's voices and the default; returns all voices. Raises EngineError."""
+        """Load the operator's voices and the default; returns all voices. Raises EngineError.
+
+        The one method that runs the model: it makes voice states of the operator's recordings.
+        """
         if self.default not in self._files and self.default not in self._predefined:
             names = ", ".join(sorted({*self._files, *self._predefined})) or "none"
             raise EngineError(f"--default-voice: no voice {self.default!r}; there are: {names}")
-        self.fetch(self.default)
-        loaded = {name: self.load(name) for name in {*self._files, self.default}}
-        names_in_order = sorted({*self._files, *self._predefined})
-        return tuple(loaded.get(name) or self._describe(name) for name in names_in_order)
-
-    def fetch(self, name: str) -> None:
-        """Download the state of a predefined voice, unless it is cached. Raises EngineError."""
-        if name in self._predefined and name not in self._files:
-            reference = get_predefined_voice(self._model.origin.stem, name)
-            check_reference(f"voice {name}", reference)
-            try:
-                download_if_necessary(reference)
-            except Exception as error:
-                raise EngineError(f"voice {name!r} cannot be downloaded: {error}") from error
-
-    def load(self, name: str) -> EngineVoice:
-        """Make a voice ready. Raises EngineError."""
-        self._states[name] = self._read(name)
-        return self._describe(name)
-
-    def state(self, name: str) -> State:
-        """The state of a voice, loading it if this worker has not had it yet."""
-        if name not in self._states:
-            self.load(name)
-        return self._states[name]
-
-    def _describe(self, name: str) -> EngineVoice:
-        state = self._states.get(name)
-        return EngineVoice(
-            name=name,
-            language=self._language,
-            operator=name in self._files,
-            digest=digest(state) if state else "",
-            loaded=state is not None,
+        for name, file in self._files.items():
+            if not is_voice_state(file) and not self._kept(name).exists():
+                self._keep(name, self._encode(name, file))
+        return tuple(
+            self.load(VoiceRef(name))
+            if name in self._files or name == self.default
+            else EngineVoice(name, self._language)
+            for name in sorted({*self._files, *self._predefined})
         )
 
-    def _read(self, name: str) -> State:
-        file = self._files.get(name)
-        if file is None:  # `fetch` has brought it: no network here, on the model's thread
-            try:
-                state: State = self._model.get_state_for_audio_prompt(name)
-            except Exception as error:
-                raise EngineError(f"voice {name!r} cannot be loaded: {error}") from error
-            return state
-        if is_voice_state(file):
-            return self._read_state(name, file)
-        kept = Path(self._directory) / f"{name}.safetensors"
-        if not kept.exists():
-            self._keep(self._encode(name, file), kept)
-        return self._read_state(name, kept)
-
-    def _read_state(self, name: str, file: Path) -> State:
-        try:
-            state: State = self._model.get_state_for_audio_prompt(file)
-        except Exception as error:
-            raise EngineError(f"--voice {name}: {file} is not a voice state: {error}") from error
-        expected = init_states(self._model.flow_lm, batch_size=1, sequence_length=1)
-        if _layout(state) != _layout(expected):
-            raise EngineError(
-                f"--voice {name}: {file} is a voice state of another model than {self._model_name}"
+    def load(self, voice: VoiceRef) -> EngineVoice:
+        """Make a voice ready. May wait for the network. Raises EngineError."""
+        with self.use(voice) as loaded:
+            return EngineVoice(
+                name=voice.key,
+                language=self._language,
+                operator=voice.key in self._files,
+                digest=loaded.digest,
+                loaded=True,
+                file=voice.file or str(loaded.file),
             )
-        return state
+
+    @contextmanager
+    def use(self, voice: VoiceRef) -> Iterator[LoadedVoice]:
+        """Hold a voice in memory for the time of a `with` block, loading it if this worker does
+        not have it, or not any more. Raises EngineError."""
+        with self._cache.use(voice.key, lambda: self._read(voice)) as loaded:
+            yield loaded
+
+    def _read(self, voice: VoiceRef) -> LoadedVoice:
+        file = Path(voice.file) if voice.file else self._file_of(voice.key)
+        source = f"--voice {voice.key}" if voice.key in self._files else f"voice {voice.key}"
+        try:
+            state = self._format.read(file.read_bytes())
+        except OSError as error:
+            raise EngineError(f"{source}: {file} cannot be read: {error}") from error
+        except BadState as error:
+            raise EngineError(f"{source}: {file}: {error}") from error
+        found = digest(state)
+        if voice.file and found != voice.key:
+            raise EngineError(f"{source}: {file} holds another voice state, {found}")
+        return LoadedVoice(state, found, size_bytes(state), file)
+
+    def _file_of(self, name: str) -> Path:
+        """The voice state of a voice of the operator or of the model, which is downloaded if it is
+        not on this machine yet. Raises EngineError."""
+        if name in self._files:
+            return self._files[name] if is_voice_state(self._files[name]) else self._kept(name)
+        if name not in self._predefined:
+            raise EngineError(f"there is no voice {name!r}")
+        reference = get_predefined_voice(self._model.origin.stem, name)
+        check_reference(f"voice {name}", reference)
+        try:
+            return Path(download_if_necessary(reference))
+        except Exception as error:
+            raise EngineError(f"voice {name!r} cannot be downloaded: {error}") from error
 
     def _encode(self, name: str, file: Path) -> State:
+        source = f"--voice {name}: {file}"
         if not self._model.has_voice_cloning:
             raise EngineError(
-                f"--voice {name}: {file} is a recording, and this model cannot clone voices: "
+                f"{source} is a recording, and this model cannot clone voices: "
                 "its weights are gated. Accept the terms of kyutai/pocket-tts on the hub and set "
                 "HF_TOKEN, or give an exported voice state (.safetensors)."
             )
         try:
-            samples, rate = audio_read(file)
-        except Exception as error:
-            raise EngineError(
-                f"--voice {name}: {file} cannot be read as a recording ({error}); "
-                "give a 16-bit PCM WAV file or an exported voice state (.safetensors)"
-            ) from error
-        samples = samples[..., : MAX_PROMPT_SECONDS * rate]
+            prompt, report = read_recording(file.read_bytes(), self._model.sample_rate, judge=False)
+        except (OSError, BadRecording) as error:
+            raise EngineError(f"{source} cannot be read as a recording: {error}") from error
+        for warning in report.warnings:
+            log.warning("recording may make a bad voice", voice=name, reason=warning)
         try:
-            prompt = convert_audio(samples, rate, self._model.sample_rate, 1)
-            state: State = self._model.get_state_for_audio_prompt(prompt)
+            return encode(self._model, prompt)
         except Exception as error:
-            raise EngineError(
-                f"--voice {name}: no voice can be made from {file}: {error}"
-            ) from error
-        return state
+            raise EngineError(f"{source}: no voice can be made from it: {error}") from error
 
-    def _keep(self, state: State, file: Path) -> None:
+    def _kept(self, name: str) -> Path:
+        """Where the voice state of an operator's recording is."""
+        return self._directory / f"{name}.safetensors"
+
+    def _keep(self, name: str, state: State) -> None:
         """Leave a state for the other workers, whole or not at all."""
+        file = self._kept(name)
         partial = file.with_suffix(f".{os.getpid()}.partial")
-        export_model_state(state, partial)
+        partial.write_bytes(self._format.write(state))
         partial.replace(file)
-
-
-def digest(state: State) -> str:
-    """SHA-256 in hexadecimal over the names, types, shapes and bytes of the tensors, in order of
-    their names."""
-    result = hashlib.sha256()
-    for module in sorted(state):
-        for key in sorted(state[module]):
-            tensor = state[module][key].contiguous()
-            result.update(f"{module}/{key} {tensor.dtype} {list(tensor.shape)}".encode())
-            result.update(tensor.numpy().tobytes())
-    return result.hexdigest()
-
-
-def _layout(state: State) -> dict[str, tuple[int, ...]]:
-    """Names and shapes, without the number of positions, in which states of one model differ."""
-    return {
-        f"{module}/{key}": tuple(
-            0 if key == "cache" and axis == 2 else size for axis, size in enumerate(tensor.shape)
-        )
-        for module, tensors in state.items()
-        for key, tensor in tensors.items()
-    }

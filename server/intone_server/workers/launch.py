@@ -13,14 +13,16 @@ from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
-from intone_server.workers import process, wire
+from intone_server.workers import making, process, wire
 from intone_server.workers.loading import FRONT_PID_VARIABLE, PRELOAD_VARIABLE, WorkerSpec
 from intone_server.workers.messages import Command, Report
 
 T = TypeVar("T")
 
-# Longest message of a worker is one output of an engine: a sentence of tens of seconds at most.
+# Most that waits unread here. A message may be longer: it is taken out of the pipe in pieces.
 _READ_LIMIT_BYTES = 1 << 20
+# What the pipe does not take at once is copied; so much takes far less than a millisecond.
+_WRITE_BYTES = 1 << 18
 
 
 class WorkerLink:
@@ -38,6 +40,16 @@ class WorkerLink:
         """Queue a command. Never blocks; a dead worker's are lost, and `receive` tells of it."""
         if not self._writer.is_closing():
             self._writer.write(wire.encode(command))
+
+    async def deliver(self, command: Command) -> None:
+        """Send a command of many megabytes without holding up the event loop.
+
+        Raises OSError if the worker has gone.
+        """
+        for part in wire.encode_in_parts(command):
+            for start in range(0, len(part), _WRITE_BYTES):
+                self._writer.write(memoryview(part)[start : start + _WRITE_BYTES])
+                await self._writer.drain()
 
     async def receive(self) -> Report | None:
         """The next report; None once the worker has gone."""
@@ -60,7 +72,7 @@ class WorkerLink:
 
 
 class Launcher:
-    """Starts workers of one kind.
+    """Starts workers of one kind, and processes that make one voice each.
 
     On Linux they are forked from a fork server, which is exec'd (so it may start after gRPC) and
     loads the model once: workers share its memory and start in well under a second. Elsewhere each
@@ -82,16 +94,25 @@ class Launcher:
 
         Raises OSError or EOFError if the process could not be started.
         """
+        return await self._launch(process.run, "intone-worker")
+
+    async def launch_maker(self) -> WorkerLink:
+        """Start a process that makes one voice. Raises OSError or EOFError as `launch` does."""
+        return await self._launch(making.run, "intone-voice")
+
+    async def _launch(
+        self, target: Callable[[socket.socket, WorkerSpec], None], name: str
+    ) -> WorkerLink:
         if self._forks:
             self._ensure_fork_server()
         ours, theirs = socket.socketpair()
         try:
             async with self._one_at_a_time:
-                child = await _in_daemon_thread(lambda: self._start(theirs))
+                child = await _in_daemon_thread(lambda: self._start(theirs, target, name))
+            reader, writer = await asyncio.open_connection(sock=ours, limit=_READ_LIMIT_BYTES)
         except BaseException:
             ours.close()
             raise
-        reader, writer = await asyncio.open_connection(sock=ours, limit=_READ_LIMIT_BYTES)
         return WorkerLink(child, reader, writer)
 
     def _ensure_fork_server(self) -> None:
@@ -104,10 +125,12 @@ class Launcher:
         finally:
             del os.environ[PRELOAD_VARIABLE], os.environ[FRONT_PID_VARIABLE]
 
-    def _start(self, pipe: socket.socket) -> BaseProcess:
+    def _start(
+        self, pipe: socket.socket, target: Callable[[socket.socket, WorkerSpec], None], name: str
+    ) -> BaseProcess:
         with pipe:
             child: BaseProcess = self._context.Process(  # type: ignore[attr-defined]
-                target=process.run, args=(pipe, self._spec), name="intone-worker", daemon=True
+                target=target, args=(pipe, self._spec), name=name, daemon=True
             )
             child.start()
         return child

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 import traceback
 from dataclasses import asdict, dataclass
 
@@ -58,3 +59,18 @@ class Loading:
             self.error, self.expected = str(error), True
         except Exception:  # noqa: BLE001 - whatever a model library raises, the front must hear it
             self.error = traceback.format_exc()
+
+
+def loaded_engine(spec: WorkerSpec) -> Engine:
+    """The engine that the fork server has loaded, or else one loaded here.
+
+    Raises EngineError if the operator can mend what is wrong, otherwise RuntimeError.
+    """
+    preload = sys.modules.get("intone_server.workers.preload")
+    loading: Loading | None = getattr(preload, "loading", None)
+    if loading is None:
+        loading = Loading(spec)
+        loading.run()
+    if loading.engine is None:
+        raise EngineError(loading.error) if loading.expected else RuntimeError(loading.error)
+    return loading.engine

@@ -105,8 +105,12 @@ class VoiceLoaded:
 
 @dataclass(frozen=True, slots=True)
 class MakeVoice:
-    """To a process that makes one voice: what was uploaded, a recording or a voice state."""
+    """To a process that makes one voice: what was uploaded, a recording or a voice state.
 
+    `sample_rate_hertz` is the model's, at which it wants the recording.
+    """
+
+    sample_rate_hertz: int
     prompt: bytes = b""
     state: bytes = b""
 
@@ -137,13 +141,5 @@ class VoiceRefused:
 
 Command = Generate | Cancel | LoadVoice | Stop | MakeVoice
 Report = (
-    Ready
-    | Unusable
-    | Audio
-    | Finished
-    | Failed
-    | Released
-    | VoiceLoaded
-    | VoiceMade
-    | VoiceRefused
+    Ready | Unusable | Audio | Finished | Failed | Released | VoiceLoaded | VoiceMade | VoiceRefused
 )

@@ -28,7 +28,7 @@ from intone_server.engines.base import (
 )
 from intone_server.logs import configure_logging
 from intone_server.workers import wire
-from intone_server.workers.loading import Loading, WorkerSpec
+from intone_server.workers.loading import WorkerSpec, loaded_engine
 from intone_server.workers.messages import (
     Audio,
     Cancel,
@@ -73,15 +73,8 @@ def run(pipe: socket.socket, spec: WorkerSpec) -> None:
 
 
 def _bring_up(spec: WorkerSpec) -> tuple[Engine, EngineInfo]:
-    """The engine, loaded by the fork server if there is one, attached and warmed up."""
-    preload = sys.modules.get("intone_server.workers.preload")
-    loading: Loading | None = getattr(preload, "loading", None)
-    if loading is None:
-        loading = Loading(spec)
-        loading.run()
-    if loading.engine is None:
-        raise EngineError(loading.error) if loading.expected else RuntimeError(loading.error)
-    engine = loading.engine
+    """The engine, attached and warmed up."""
+    engine = loaded_engine(spec)
     info = engine.attach()
     engine.start(Job(0, WARM_UP_TEXT, VoiceRef(info.default_voice), Sampling(), seed=0))
     spoken = 0

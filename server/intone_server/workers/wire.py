@@ -15,8 +15,22 @@ _LENGTH = struct.Struct(">I")
 
 def encode(message: Command | Report) -> bytes:
     """The message with its length in front."""
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return _LENGTH.pack(len(body)) + body
+    return b"".join(encode_in_parts(message))
+
+
+def encode_in_parts(message: Command | Report) -> list[bytes]:
+    """The same in parts, without a copy of any `bytes` in the message that are over 64 KiB: copying
+    tens of megabytes would hold up the caller's whole process."""
+    parts = _Parts()
+    pickle.dump(message, parts, protocol=pickle.HIGHEST_PROTOCOL)
+    return [_LENGTH.pack(sum(map(len, parts))), *parts]
+
+
+class _Parts(list[bytes]):
+    """A file for pickle, which writes long `bytes` as the object that they are."""
+
+    def write(self, part: bytes) -> None:
+        self.append(part)
 
 
 async def read_report(reader: asyncio.StreamReader) -> Report | None:
