@@ -180,6 +180,16 @@ _TO_BYTES: dict[Encoding, Callable[[Samples], bytes]] = {
 }
 
 
+def flac_file(stream: bytes, sample_count: int) -> bytes:
+    """A complete stream of FLAC with its length in its head, where a stream has 0 for unknown and
+    some readers then see hours."""
+    # STREAMINFO is the first block: 36 bits from the last half of byte 21 on (RFC 9639, 8.2).
+    head = bytearray(stream[:26])
+    head[21] = head[21] & 0xF0 | sample_count >> 32
+    head[22:26] = (sample_count & 0xFFFFFFFF).to_bytes(4, "big")
+    return bytes(head) + stream[26:]
+
+
 def wav_file(pcm: bytes, sample_rate_hertz: int) -> bytes:
     """A complete mono WAV file around PCM_S16LE samples."""
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Loudness: a constant gain, a limiter for what gets too loud, and the fade of a sound that is cut."""
+"""Loudness: a constant gain, a limiter for what gets too loud, the fade of a sound that is cut."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ GAIN_DB_RANGE = (-40.0, 20.0)
 
 # What the limiter keeps to, 0.2 dB below full scale: lossy encodings overshoot a little.
 _CEILING = np.float32(0.98)
-# How long before and behind a peak the limiter has turned down. Shorter would be heard as distortion
-# of deep voices, whose period is 10 ms; longer as breathing.
+# How long before and behind a peak the limiter has turned down. Shorter would be heard as
+# distortion of deep voices, whose period is 10 ms; longer as breathing.
 _REACH_SECONDS = 0.01
 
 # Short enough not to be heard as a word, long enough not to be heard as a click.
@@ -73,8 +73,8 @@ class _Limiter:
     def push(self, samples: Samples) -> Samples:
         self._held = np.concatenate([self._held, samples])
         magnitudes = np.abs(samples)
-        allowed: Samples = _CEILING / np.maximum(magnitudes, _CEILING)
-        self._allowed = np.concatenate([self._allowed, allowed])
+        allowed = _CEILING / np.maximum(magnitudes, _CEILING)
+        self._allowed = np.concatenate([self._allowed, allowed.astype(np.float32, copy=False)])
         return self._take(len(self._held) - 2 * self._reach)
 
     def end_run(self) -> Samples:
@@ -118,5 +118,5 @@ def fade_out(samples: Samples, sample_rate_hertz: int) -> Samples:
     """
     count = min(len(samples), round(FADE_SECONDS * sample_rate_hertz))
     phases = np.arange(1, count + 1, dtype=np.float32) / max(count, 1)
-    ramp: Samples = 0.5 * (1.0 + np.cos(np.float32(np.pi) * phases))
-    return samples[:count] * ramp
+    ramp = 0.5 * (1.0 + np.cos(np.float32(np.pi) * phases))
+    return samples[:count] * ramp.astype(np.float32, copy=False)
