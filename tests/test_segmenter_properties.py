@@ -4,7 +4,7 @@
 # ruff: noqa: RUF001 (the marks of many scripts look alike)
 
 import re
-from typing import Any
+from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,15 +15,7 @@ from intone_server.synthesis.segmenter import (
     SegmentationMode,
     Segmenter,
 )
-from intone_server.synthesis.segmenter import (
-    plan as plan_lazily,
-)
-
-
-def plan(*arguments: Any, **options: Any) -> list[Segment]:
-    """The segments of a whole text."""
-    return list(plan_lazily(*arguments, **options))
-
+from segments import plan
 
 LANGUAGES = ["en", "fr", "de", "it", "es", "pt", "ja", "zh", "xx"]
 
@@ -119,6 +111,38 @@ def test_spoken_text_holds_no_control_characters_and_single_spaces(text: str, co
     for segment in plan(text, **config):
         assert not re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]|\s\s|^\s|\s$", segment.spoken_text)
         assert segment.speakable or not re.search(r"[^\W_]", segment.text)
+
+
+@PROPERTY
+@given(TEXTS, SETTINGS)
+def test_with_room_for_all_no_segment_is_short_but_what_a_commit_ends(
+    text: str, config: dict
+) -> None:
+    room = {"max_characters": 10_000, "first_max_characters": 10_000}
+    for segment in plan(text, **config | room)[:-1]:
+        words = [word for word in segment.text.split() if re.search(r"[^\W_]", word)]
+        characters = re.findall("[\u3040-\u30ff\u4e00-\u9fff]", segment.text)
+        assert len(words) >= 3 or len(characters) >= 4 or not segment.speakable
+
+
+@PROPERTY
+@given(TEXTS, SETTINGS)
+def test_what_is_spoken_is_what_was_sent_but_for_marks(text: str, config: dict) -> None:
+    for segment in plan(text, **config):
+        sent, spoken = (
+            "".join(re.findall(r"[^\W_]", part)) for part in (segment.text, segment.spoken_text)
+        )
+        assert sent == spoken
+
+
+@PROPERTY
+@given(TEXTS, SETTINGS)
+def test_a_paragraph_begins_behind_a_blank_line(text: str, config: dict) -> None:
+    found = plan(text, **config)
+    assert not any(segment.paragraph for segment in found[:1])
+    for before, segment in pairwise(found):
+        between = text[before.end : segment.start]
+        assert segment.paragraph == bool(re.search(r"\n\s*\n|\u2029", between))
 
 
 @PROPERTY

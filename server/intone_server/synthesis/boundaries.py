@@ -19,6 +19,9 @@ LOOKAHEAD_CHARACTERS = 64
 # Code points of the shortest clause that is cut off in CLAUSE mode, about four words: models
 # garble segments of one or two words.
 MIN_CLAUSE_CHARACTERS = 20
+# Models garble segments with fewer words, or, of a script without spaces, with fewer characters.
+MIN_WORDS = 3
+MIN_CJK_CHARACTERS = 4
 
 # Full stops of scripts written without spaces: what follows may follow at once.
 WIDE_STOPS = "。！？｡．﹒﹖﹗"
@@ -36,17 +39,22 @@ SILENT = (
 )
 # Letters, digits, and signs that have a name in speech.
 SPEAKABLE = re.compile(r"[^\W_]|[%&@§°©®™$¢£¥₩₪₫€₹₽₿]")
+# Chinese and Japanese, which are written without spaces.
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_ENOUGH_CJK = re.compile(f"(?:[{CJK}][^{CJK}]*?){{{MIN_CJK_CHARACTERS}}}")
 CLOSERS = re.escape(_CLOSING_QUOTES + "*_~`")
 
 _STOP_RUN = f"[{re.escape(STOPS)}]+"
-SENTENCE_CANDIDATES = re.compile(f"{_STOP_RUN}|[\n\u2029]")
-CLAUSE_CANDIDATES = re.compile(f"{_STOP_RUN}|[\n\u2029]|[{re.escape(CLAUSE_MARKS)}]+")
+LINE_ENDS = "\n\u2029"
+SENTENCE_CANDIDATES = re.compile(f"{_STOP_RUN}|[{LINE_ENDS}]")
+CLAUSE_CANDIDATES = re.compile(f"{_STOP_RUN}|[{LINE_ENDS}]|[{re.escape(CLAUSE_MARKS)}]+")
 _TAIL = re.compile(f"[{re.escape(STOPS)}{CLOSERS}{SILENT}]*")
 ONE_WAY = "".join(mark for mark in _CLOSING_QUOTES if mark not in _EITHER_WAY)
 _WIDE_TAIL = re.compile(f"[{re.escape(STOPS + ONE_WAY)}{SILENT}]*")
 _EITHER_RUN = re.compile(f"[{re.escape(_EITHER_WAY)}]+")
 _SILENT_RUN = re.compile(f"[{SILENT}]+")
-_BLANKS = re.compile(r"[^\S\n\u2029]*")
+_SPACE = re.compile(r"\s")
+_BLANKS = re.compile(rf"[^\S{LINE_ENDS}]*")
 _MARKER = r"(?:[-*+•‣▪–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})"
 _LIST_MARKER = re.compile(rf"{_MARKER}\s")
 _PARTIAL_MARKER = re.compile(rf"{_MARKER}|\d{{1,3}}|[A-Za-z]")
@@ -65,7 +73,7 @@ class Verdict(enum.Enum):
 class View:
     """Buffered text as a decision may see it.
 
-    The segment starts at `start` and may end at `limit` at the latest. Text is visible up to
+    The sentence starts at `start` and may end at `limit` at the latest. Text is visible up to
     `stop`; if `closed`, nothing can follow there.
     """
 
@@ -98,8 +106,8 @@ def natural_end(
         first, after = found.span()
         is_clause = text[first] in CLAUSE_MARKS
         end: int | Verdict
-        if text[first] in "\n\u2029":
-            end = _line_end(view, first)
+        if text[first] in LINE_ENDS:
+            end = line_end(view, first)
         elif after > view.limit:
             end = Verdict.NO
         elif first < voiced:  # bare punctuation makes no segment of its own
@@ -112,6 +120,24 @@ def natural_end(
             return end, first, is_clause
         scan = after
     return Verdict.NO, visible, False
+
+
+def enough_words(text: str) -> int | None:
+    """From where on `text` is long enough to be said well by itself; None: it is too short.
+
+    A word is what stands between white space and holds something speakable. Four Chinese or
+    Japanese characters are enough, being at least two words and as long to say as three.
+    """
+    characters = _ENOUGH_CJK.search(text)
+    enough = characters.end() if characters else None
+    at = 0
+    for _ in range(MIN_WORDS):
+        voice = SPEAKABLE.search(text, at)
+        if voice is None:
+            return enough
+        space = _SPACE.search(text, voice.end())
+        at = space.start() if space else len(text)
+    return at if enough is None else min(at, enough)
 
 
 def sentence_end(view: View, first: int, after: int, language: str) -> int | Verdict:
@@ -185,7 +211,7 @@ def _skip_to_word(view: View, end: int, wide: bool) -> tuple[int | Verdict, int 
         if character.isspace():
             spaced = True
             at += 1
-            lines += character in "\n\u2029"
+            lines += character in LINE_ENDS
             if lines > 1 or character == "\u2029":  # a blank line: nothing more to know
                 return (Verdict.NO if text[end:at].strip() else end), None
         elif not spaced or character in STOPS or character in ",;:،؛" + WIDE_CLAUSE_MARKS:
@@ -209,7 +235,7 @@ def _skip_to_word(view: View, end: int, wide: bool) -> tuple[int | Verdict, int 
     return view.at_stop, None
 
 
-def _line_end(view: View, at: int) -> int | Verdict:
+def line_end(view: View, at: int) -> int | Verdict:
     """`at` if its line break ends the segment: a blank line, a heading or a list item."""
     text = view.text
     if text[at] == "\u2029":
@@ -220,7 +246,7 @@ def _line_end(view: View, at: int) -> int | Verdict:
         return at
     if next_line >= view.stop:
         return view.at_stop
-    if text[next_line] in "\n\u2029":
+    if text[next_line] in LINE_ENDS:
         return at
     if not SPEAKABLE.search(text, view.start, at):
         return Verdict.NO

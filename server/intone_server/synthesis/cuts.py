@@ -7,23 +7,25 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from intone_server.synthesis.boundaries import (
+    CJK,
     CLAUSE_MARKS,
     CLOSERS,
     CLOSING_BRACKETS,
+    LINE_ENDS,
     ONE_WAY,
     SILENT,
     STOPS,
     WIDE_CLAUSE_MARKS,
     WIDE_STOPS,
     View,
+    enough_words,
+    line_end,
     sentence_end,
 )
 
-# Code points seen behind the longest possible segment: enough for a last short word with its full
-# stop, and for the word behind a cut.
+# Code points seen behind the longest possible segment: enough for most last two words with their
+# full stop, and for the word behind a cut.
 CUT_LOOKAHEAD_CHARACTERS = 32
-# A last word up to this long is not left alone in a segment of its own: models garble it.
-_SHORT_TAIL_CHARACTERS = 12
 
 _CONJUNCTIONS = {
     "de": "aber als bis da dass denn der die das doch nachdem ob obwohl oder sondern sowie und "
@@ -47,10 +49,9 @@ _END_AT_SPACE = re.compile(
 _WORD = re.compile(r"[^\W\d_]+")
 # Clause ends without white space behind them.
 _WIDE_CLAUSE_END = re.compile(f"[{WIDE_CLAUSE_MARKS}。！？—]+[」』）】》”’]*")
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # Between two of these lines break anywhere, but for small kana and marks.
 _CJK_PAIR = re.compile(
-    f"(?<=[{_CJK}])(?=[{_CJK}])(?![ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮーヽヾゝゞ])"
+    f"(?<=[{CJK}])(?=[{CJK}])(?![ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮーヽヾゝゞ])"
 )
 _ASCII_TOKEN = re.compile(r"[!-~]+")
 _DOTTED = re.compile(r"\w\.\w")
@@ -66,6 +67,7 @@ _MAX_JOINED = 8  # code points of one cluster that are respected
 _LAST_END = re.compile(
     rf"([{re.escape(STOPS + CLAUSE_MARKS)}]+)[{CLOSERS}{SILENT}]*(?=\s|$)"
     rf"|([{re.escape(WIDE_STOPS + WIDE_CLAUSE_MARKS)}]+)[{re.escape(ONE_WAY)}]*"
+    rf"|([{LINE_ENDS}])"
 )
 # Code points from the end in which the last end is looked for.
 _LAST_END_CHARACTERS = 500
@@ -80,37 +82,52 @@ class _Grade(IntEnum):
     CLAUSE = 3
 
 
-def choose_cut(window: str, limit: int, *, complete: bool, language: str) -> int:
+# What is looked for first: the last place of at least this grade in the last half, or but the first
+# quarter, of what is allowed.
+_WISHES = (
+    (_Grade.CLAUSE, 2),
+    (_Grade.CONJUNCTION, 2),
+    (_Grade.CLAUSE, 4),
+    (_Grade.WORD, 4),
+    (_Grade.POOR, 4),
+)
+
+
+def choose_cut(window: str, limit: int, *, complete: bool, language: str) -> tuple[int, bool]:
     """Where to end a segment of at most `limit` code points at the head of `window`.
 
     `window` is the text from the start of the segment to `CUT_LOOKAHEAD_CHARACTERS` behind the
     limit or, if `complete`, to a commit before that. The cut is at the last clause end in the later
     half, else before a conjunction there, else at an earlier clause end or a word, and inside a
     word only if that is longer than the limit. Never inside a number, address or URL that could be
-    kept whole, and so that two words remain of the sentence.
+    kept whole, and, if possible, with three words on either side.
+
+    Also returns whether a speaker could pause there: at a clause end or before a conjunction.
     """
     whole = [span for span in _whole_spans(window) if span[1] - span[0] <= limit]
-    places = [
+    places = sorted(
         (at, grade)
         for at, grade in _places(window, limit, _WORDS.get(language, frozenset()))
         if not any(start < at < end for start, end in whole)
-    ]
+    )
     rest = _SENTENCE_REST.search(window, limit - 1)
     sentence = rest.end() if rest else len(window) if complete else None
-    good = [(at, grade) for at, grade in places if not _leaves_short_tail(window, at, sentence)]
-    for wanted, share in (
-        (_Grade.CLAUSE, 2),
-        (_Grade.CONJUNCTION, 2),
-        (_Grade.CLAUSE, 4),
-        (_Grade.WORD, 4),
-        (_Grade.POOR, 4),
-    ):
-        if found := [at for at, grade in good if grade >= wanted and at * share >= limit]:
-            return max(found)
-    for wanted in (_Grade.WORD, _Grade.POOR):
-        if found := [at for at, grade in places if grade >= wanted]:
-            return max(found)
-    return _hard_cut(window, limit)
+    first = enough_words(window) or limit + 1
+    last = limit
+    if sentence is not None:
+        last = next((at for at, _ in reversed(places) if enough_words(window[at:sentence])), 0)
+    long_tail = [(at, grade) for at, grade in places if at <= last or at == sentence]
+    long_both = [(at, grade) for at, grade in long_tail if first <= at]
+    anywhere = ((_Grade.WORD, limit), (_Grade.POOR, limit))
+    for candidates, wishes in ((long_both, _WISHES), (long_tail, _WISHES), (places, anywhere)):
+        for wanted, share in wishes:
+            found = [
+                (at, grade) for at, grade in candidates if grade >= wanted and at * share >= limit
+            ]
+            if found:
+                at, grade = found[-1]
+                return at, grade >= _Grade.CONJUNCTION
+    return _hard_cut(window, limit), False
 
 
 def _places(window: str, limit: int, words: frozenset[str]) -> Iterator[tuple[int, _Grade]]:
@@ -137,15 +154,6 @@ def _places(window: str, limit: int, words: frozenset[str]) -> Iterator[tuple[in
     for pair in _CJK_PAIR.finditer(window, 1, limit + 1):
         if pair.start() <= limit:
             yield pair.start(), _Grade.WORD
-
-
-def _leaves_short_tail(window: str, at: int, sentence: int | None) -> bool:
-    """Whether a cut at `at` leaves one short word of a sentence that ends at `sentence`."""
-    if sentence is None or at >= sentence:
-        return False
-    tail = window[at:sentence].strip()
-    words = len(tail.split()) + len(_CJK_PAIR.findall(tail))
-    return words < 2 and len(tail) <= _SHORT_TAIL_CHARACTERS
 
 
 def _whole_spans(window: str) -> Iterator[tuple[int, int]]:
@@ -175,20 +183,24 @@ def _hard_cut(window: str, limit: int) -> int:
 def last_end(view: View, language: str) -> int:
     """How much of the text can be spoken when no more comes for a while.
 
-    Up to its last sentence or clause end, failing that its last complete word, failing that all of
-    it. The view holds something else than white space.
+    Up to its last sentence, line or clause end, failing that its last complete word, failing that
+    all of it. The view holds something else than white space.
     """
     text = view.text
     end = view.start + len(text[view.start : view.stop].rstrip())
     begin = max(view.start, end - _LAST_END_CHARACTERS)
+    visible = View(text, begin, end, end, closed=True)
     for found in reversed([*_LAST_END.finditer(text, begin + 1, end)]):
-        first, after = found.span(1) if found[1] else found.span(2)
-        if found.end() == end:
+        first, after = found.span(found.lastindex or 0)
+        if text[first] in LINE_ENDS:
+            if isinstance(line_end(visible, first), int):
+                return first
+        elif found.end() == end:
             # `1,` and `9:` may be the first half of a number.
             if end < view.stop or text[first] not in ",:" or not text[first - 1].isdigit():
                 return end
         elif text[first:after] != "." or isinstance(
-            sentence_end(View(text, begin, end, end, closed=True), first, after, language), int
+            sentence_end(visible, first, after, language), int
         ):
             return found.end()
     if end < view.stop:

@@ -3,12 +3,18 @@
 import enum
 import re
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from intone_server.synthesis.boundaries import SPEAKABLE, Verdict, View, natural_end
+from intone_server.synthesis.boundaries import (
+    SPEAKABLE,
+    Verdict,
+    View,
+    enough_words,
+    natural_end,
+)
 from intone_server.synthesis.cuts import CUT_LOOKAHEAD_CHARACTERS, choose_cut, last_end
 from intone_server.synthesis.sentences import base_language
+from intone_server.synthesis.spoken import spoken
 
 # Code points that may lie before the buffered text. They are dropped when there are more, and more
 # than half of the string, so that many short segments of a long text cost linear time.
@@ -16,12 +22,6 @@ _COMPACT_CHARACTERS = 4096
 
 _WHITE_SPACE = re.compile(r"\s*")
 _TEXT = re.compile(r"\S")
-# Control, byte order and direction marks, soft hyphens, halves of surrogate pairs. Controls that
-# are white space stay: they become plain spaces.
-_UNSPOKEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ud800-\udfff]"
-)
 
 
 class CommitReason(enum.Enum):
@@ -50,8 +50,10 @@ class Segment:
 
     `start` and `end` count code points over all text of the stream; spans are in order and never
     overlap, and white space between segments belongs to none. `text` is what the client sent there,
-    `spoken_text` what the model is given. `speakable` is False if no voice can say any of it
-    ("---", emoji).
+    `spoken_text` what the model is given: a heading or list item that others follow has a full stop
+    there. `speakable` is False if no voice can say any of it ("---", emoji). `paragraph` is True if
+    a blank line or U+2029 lies between it and the segment before it; the first one of a stream, or
+    after `drop`, has none before it.
     """
 
     start: int
@@ -60,6 +62,7 @@ class Segment:
     spoken_text: str
     reason: CommitReason
     speakable: bool
+    paragraph: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,10 @@ class Segmenter:
     The end of a commit's text ends a segment with the commit's reason, also where a sentence ends.
     Of the text between two commits: a blank line, a list item and the end of a heading end a
     segment like a sentence does (SENTENCE), in every mode but MANUAL.
+
+    Models garble segments of one or two words. Where one would end by itself it goes on with the
+    next sentence instead, in every mode but MANUAL. Only where the two do not fit a segment, and
+    the second could not be cut where a speaker pauses, the short one is spoken alone.
     """
 
     def __init__(
@@ -98,7 +105,11 @@ class Segmenter:
         self._text = ""
         self._base = 0  # position of `_text[0]`
         self._start = 0  # in `_text`: what comes before was returned
-        self._scan = 0  # in `_text`: what comes before holds no end of the segment at `_start`
+        self._sentence = 0  # in `_text`: start of the last sentence of the segment at `_start`
+        self._scan = 0  # in `_text`: what comes before holds no end of that sentence
+        self._inner_ends: list[int] = []  # in the segment: ends of the sentences before that
+        self._follows = False  # whether a segment came before
+        self._lines_before = 0  # line breaks since then
         self._commits: deque[_Commit] = deque()
 
     @property
@@ -138,8 +149,8 @@ class Segmenter:
     def commit_at_boundary(self) -> bool:
         """Commit with TEXT_DELAY what can be spoken although more may follow.
 
-        That is the text up to its last sentence or clause end, failing that its last complete word,
-        failing that all of it. Returns whether there was any; the rest stays buffered.
+        That is the text up to its last sentence, line or clause end, failing that its last complete
+        word, failing that all of it. Returns whether there was any; the rest stays buffered.
         """
         self._join()
         start = self._start
@@ -161,7 +172,9 @@ class Segmenter:
         self._commits.clear()
         self._text = ""
         self._base = self._position
-        self._start = self._scan = 0
+        self._start = self._sentence = self._scan = 0
+        self._inner_ends = []
+        self._follows = False
         return marks
 
     def next(self) -> Segment | object | None:
@@ -184,75 +197,92 @@ class Segmenter:
 
     def _next_segment(self, stop: int, commit: _Commit | None) -> Segment | None:
         text, start, limit = self._text, self._start, self._start + self._limit
-        closed = commit is not None
         if self._mode is not SegmentationMode.MANUAL:
-            view = View(text, start, stop, limit, closed)
-            clauses = self._mode is SegmentationMode.CLAUSE
-            end, self._scan, is_clause = natural_end(
-                view, self._scan, self._language, clauses=clauses
-            )
+            end = self._own_end(stop, limit, commit is not None)
             if end is Verdict.WAIT:
                 return None
-            if isinstance(end, int):
-                reason = CommitReason.CLAUSE if is_clause else CommitReason.SENTENCE
-                return self._take(end, reason)
+            if isinstance(end, tuple):
+                return self._take(*end)
         enough = stop - start >= self._limit + CUT_LOOKAHEAD_CHARACTERS
         if commit and not enough and len(text[start:stop].rstrip()) <= self._limit:
             return self._take(stop, commit.reason)
         if not commit and not enough:
             return None
         window = text[start : min(stop, limit + CUT_LOOKAHEAD_CHARACTERS)]
-        cut = choose_cut(window, self._limit, complete=not enough, language=self._language)
+        cut, is_pause = choose_cut(
+            window, self._limit, complete=not enough, language=self._language
+        )
+        if start < self._sentence and not (is_pause and start + cut > self._sentence):
+            return self._take(self._sentence, CommitReason.SENTENCE)
         return self._take(start + cut, CommitReason.MAX_CHARACTERS)
 
+    def _own_end(self, stop: int, limit: int, closed: bool) -> tuple[int, CommitReason] | Verdict:
+        """Where and why the segment ends by itself."""
+        text, clauses = self._text, self._mode is SegmentationMode.CLAUSE
+        while True:
+            self._sentence = self._skip(self._sentence, stop)
+            self._scan = max(self._scan, self._sentence)
+            view = View(text, self._sentence, stop, limit, closed)
+            end, self._scan, is_clause = natural_end(
+                view, self._scan, self._language, clauses=clauses
+            )
+            if isinstance(end, Verdict):
+                return end
+            segment = text[self._start : end]
+            if enough_words(segment) is not None or not SPEAKABLE.search(segment):
+                return end, CommitReason.CLAUSE if is_clause else CommitReason.SENTENCE
+            self._scan = end
+            if not is_clause:
+                self._sentence = end
+                self._inner_ends.append(end - self._start)
+
     def _take(self, end: int, reason: CommitReason) -> Segment:
-        text = self._text[self._start : end].rstrip()
+        whole = self._text[self._start : end]
+        text = whole.rstrip()
         start = self._base + self._start
-        self._start = self._scan = end
-        self._limit = self._max_characters
-        spoken_text = " ".join(_UNSPOKEN.sub("", text).split())
-        return Segment(
+        spoken_text = spoken(text, [at for at in self._inner_ends if at < len(text)])
+        segment = Segment(
             start=start,
             end=start + len(text),
             text=text,
             spoken_text=spoken_text,
             reason=reason,
             speakable=SPEAKABLE.search(spoken_text) is not None,
+            paragraph=self._follows and self._lines_before > 1,
         )
+        self._start = self._sentence = self._scan = end
+        self._inner_ends = []
+        self._limit = self._max_characters
+        self._follows = True
+        self._lines_before = _lines(whole[len(text) :])
+        return segment
 
     def _join(self) -> None:
         """Make one string of what is buffered."""
         if self._start > max(_COMPACT_CHARACTERS, len(self._text) // 2):
             self._text = self._text[self._start :]
             self._base += self._start
+            self._sentence -= self._start
             self._scan -= self._start
             self._start = 0
         if self._pieces:
             self._text += "".join(self._pieces)
             self._pieces.clear()
 
+    def _skip(self, at: int, stop: int) -> int:
+        """Where the white space at `at` ends."""
+        found = _WHITE_SPACE.match(self._text, at, stop)
+        return found.end() if found else at
+
     def _skip_white_space(self, stop: int) -> None:
-        found = _WHITE_SPACE.match(self._text, self._start, stop)
-        if found and found.end() > self._start:
-            self._start = found.end()
-            self._scan = max(self._scan, self._start)
+        after = self._skip(self._start, stop)
+        if after > self._start:
+            self._lines_before += _lines(self._text[self._start : after])
+            self._start = after
+            self._sentence = max(self._sentence, after)
+            self._scan = max(self._scan, after)
 
 
-def plan(
-    text: str,
-    *,
-    language: str,
-    mode: SegmentationMode,
-    max_characters: int,
-    first_max_characters: int,
-) -> Iterator[Segment]:
-    """The segments of a whole text, one at a time."""
-    segmenter = Segmenter(
-        language=language,
-        mode=mode,
-        max_characters=max_characters,
-        first_max_characters=first_max_characters,
-    )
-    segmenter.push(text)
-    segmenter.commit(CommitReason.END_OF_INPUT)
-    return (found for found in iter(segmenter.next, None) if isinstance(found, Segment))
+def _lines(white_space: str) -> int:
+    """Line breaks; more than one make a blank line, and U+2029 is as good as one."""
+    return white_space.count("\n") + 2 * white_space.count("\u2029")
