@@ -26,7 +26,7 @@ demo: $(VENV)/builtin.stamp  ## Start a server, say a sentence into hello.wav, s
 test: $(VENV)/test.stamp  ## Install what the tests need and run them all
 	$(BIN)/python -m pytest -m "not system"
 
-test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq)
+test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq, ffmpeg)
 	$(BIN)/python -m pytest -m system
 
 lint: $(VENV)/lint.stamp $(VENV)/builtin.stamp  ## ruff, mypy, import rules, buf, stub drift

@@ -12,13 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import footprint, machine, report, speed, variants
+from benchmarks import encoding, footprint, machine, report, speed, variants, voices
 from benchmarks.launch import running_bare, running_intone, running_pocket_serve
 from benchmarks.model import ModelFiles
 from benchmarks.plot import write_plot
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("speed", "front", "idle", "cancel", "variants")
+PARTS = ("speed", "front", "idle", "cancel", "encoding", "voices", "variants")
 IDLE_STREAMS = 1000
 BUILD_SECONDS = 300.0
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = ["int8" if options.int8 else "float32", *(options.only or ())]
     name = "-".join([*parts, *(["quick"] if options.quick else [])])
     started_at = time.monotonic()
-    result = {
+    result: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "weights": "int8" if options.int8 else "float32",
         "workers": options.workers,
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seconds": round(time.monotonic() - started_at),
     }
     rows, goals = result["rows"], result["goals"]
+    tables = result.pop("tables")
     path = RESULTS / f"{name}.json"
     report.write_json(
         path, {**result, "rows": [*map(asdict, rows)], "goals": [*map(asdict, goals)]}
@@ -57,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(report.goals_table(goals), "\n")
     for variant in result["variants"]:
         print(variant)
+    for table in tables:
+        print(table, "\n")
     print(f"{result['seconds']} s; written to {path}")
     return 0
 
@@ -141,6 +144,9 @@ def _measure(options: argparse.Namespace, files: ModelFiles) -> dict[str, Any]:
             idle, _ = machine.quietest(
                 intone.process, patience, lambda: footprint.measure_idle(intone, IDLE_STREAMS)
             )
+    # After the servers, which would only disturb.
+    formats = encoding.measure_encoding() if "encoding" in only else []
+    made = voices.measure(files, int8=options.int8, tell=_tell) if "voices" in only else []
     rows = report.summarise(turns)
     return {
         "rows": rows,
@@ -151,6 +157,12 @@ def _measure(options: argparse.Namespace, files: ModelFiles) -> dict[str, Any]:
         "idle": idle and asdict(idle),
         "cancel": cancel and asdict(cancel),
         "variants": [*map(asdict, found)],
+        "encoding": [*map(asdict, formats)],
+        "voices": [*map(asdict, made)],
+        "tables": [
+            *([encoding.table(formats)] if formats else []),
+            *([voices.table(made)] if made else []),
+        ],
         "turns": [*map(asdict, turns)],
         "first_audio": first,
         "patience_spent_seconds": round(patience.spent_seconds, 1),

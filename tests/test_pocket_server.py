@@ -91,7 +91,7 @@ async def test_an_echoed_seed_repeats_its_segment_alone(channel: grpc.aio.Channe
     config = tts_pb2.SpeechConfig(
         format=F32, segment_events=True, sampling=tts_pb2.Sampling(temperature=1.0)
     )
-    request = tts_pb2.SynthesizeTextRequest(text="One, two. Three, four.", config=config)
+    request = tts_pb2.SynthesizeTextRequest(text="One, two, three. Four, five, six.", config=config)
     call = TextToSpeechServiceStub(channel).SynthesizeText(request)
     audio, seeds = {0: b"", 1: b""}, {}
     async for response in call:
@@ -99,7 +99,7 @@ async def test_an_echoed_seed_repeats_its_segment_alone(channel: grpc.aio.Channe
         if event.HasField("segment_started"):
             seeds[event.segment_started.segment] = event.segment_started.seed
         audio[event.audio.segment] += event.audio.data
-    again = await speak(channel, "Three, four.", temperature=1.0, seed=seeds[1])
+    again = await speak(channel, "Four, five, six.", temperature=1.0, seed=seeds[1])
     assert np.abs(np.frombuffer(audio[1], "<f4") - again).max() < 1e-6
 
 

@@ -3,17 +3,19 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from intone_server.audio.encoding import Encoding
-from intone_server.engines.base import Ending, Sampling
+from intone_server.engines.base import Ending, Sampling, VoiceRef
 from intone_server.errors import InternalError, InvalidRequest, SynthesisFailed
 from intone_server.scheduling.admission import Admission
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis import events
 from intone_server.synthesis.deadlines import SessionLimits
+from intone_server.synthesis.manuscript import TextOptions
 from intone_server.synthesis.segmenter import SegmentationMode
 from intone_server.synthesis.session import Session
 from intone_server.synthesis.speech import SpeechConfig
@@ -21,12 +23,19 @@ from intone_server.workers.messages import Audio, Failed, Finished
 from test_scheduler import Worker, scheduler_of
 
 FRAME = np.full(1920, 0.5, np.float32).tobytes()
+FADE = 120  # samples in which sound ends that a clear cuts short: 5 ms
 
 
 class Stage:
     """A session, its permit, and the worker behind it."""
 
-    def __init__(self, *, segment_events: bool = True, **limits: float) -> None:
+    def __init__(
+        self,
+        *,
+        segment_events: bool = True,
+        config: dict[str, object] | None = None,
+        **limits: float,
+    ) -> None:
         self.scheduler: Scheduler
         self.worker: Worker
         self.scheduler, self.worker = scheduler_of(1)
@@ -40,20 +49,29 @@ class Stage:
             "max_unsent_seconds": 10.0,
         }
         self.session = Session(
-            SpeechConfig(
-                voice="anna",
-                language="en",
-                encoding=Encoding.PCM_S16LE,
-                sample_rate_hertz=24000,
-                sampling=Sampling(),
-                seed=1,
-                mode=SegmentationMode.SENTENCE,
-                max_characters=200,
-                first_max_characters=200,
-                max_text_delay_seconds=0.8,
-                max_queue_wait_seconds=None,
-                segment_events=segment_events,
-                queue_events=False,
+            replace(
+                SpeechConfig(
+                    voice="anna",
+                    voice_ref=VoiceRef("anna"),
+                    language="en",
+                    encoding=Encoding.PCM_S16LE,
+                    sample_rate_hertz=24000,
+                    model_rate_hertz=24000,
+                    gain_db=0.0,
+                    sampling=Sampling(),
+                    seed=1,
+                    mode=SegmentationMode.SENTENCE,
+                    max_characters=200,
+                    first_max_characters=200,
+                    max_text_delay_seconds=0.8,
+                    segment_gap_seconds=0.0,
+                    paragraph_gap_seconds=0.0,
+                    text=TextOptions(),
+                    max_queue_wait_seconds=None,
+                    segment_events=segment_events,
+                    queue_events=False,
+                ),
+                **(config or {}),  # type: ignore[arg-type]
             ),
             limits=SessionLimits(**(defaults | limits), max_buffered_characters=1000),  # type: ignore[arg-type]
             scheduler=self.scheduler,
@@ -125,7 +143,7 @@ async def test_clear_before_any_audio(stage: Stage) -> None:
 
 
 async def test_clear_counts_unsent_samples_and_stops_the_running_segment(stage: Stage) -> None:
-    stage.session.push_text("One two. Three four five. ")
+    stage.session.push_text("One two three. Four five six. ")
     stage.speak(3, end=False)
     assert kinds([await stage.session.next_event() for _ in range(2)]) == [
         "SegmentStarted",
@@ -135,14 +153,14 @@ async def test_clear_counts_unsent_samples_and_stops_the_running_segment(stage: 
     stage.session.clear("c", None)
     cleared = (await stage.heard())[-1]
     assert isinstance(cleared, events.Cleared)
-    assert cleared.discarded_samples == 5 * 1920
+    assert cleared.discarded_samples == 5 * 1920 - FADE
     assert cleared.dropped_segments == 1
     stage.release()
     stage.session.push_text("New. ")
     stage.session.flush("")
     stage.speak()
     chunk = next(e for e in await stage.heard() if isinstance(e, events.AudioChunk))
-    assert chunk.sample_offset == 3 * 1920
+    assert chunk.sample_offset == 3 * 1920 + FADE
 
 
 async def test_clear_leaves_the_outcome_of_what_was_over(stage: Stage) -> None:
@@ -184,7 +202,7 @@ async def test_two_clears_in_a_row_are_two_epochs(stage: Stage) -> None:
 async def test_clear_after_the_servers_own_end_of_input_still_works() -> None:
     stage = Stage(session_limit_seconds=0.1)
     with stage.permit, stage.session:
-        stage.session.push_text("One two. Three. ")
+        stage.session.push_text("One two three. Four. ")
         stage.speak(3, end=False)
         await asyncio.sleep(0.15)
         stage.session.clear("c", 0)
@@ -202,7 +220,7 @@ async def test_clear_after_the_servers_own_end_of_input_still_works() -> None:
 async def test_a_late_flush_is_answered_before_finished() -> None:
     stage = Stage(session_limit_seconds=0.1)
     with stage.permit, stage.session:
-        stage.session.push_text("One two. Three. ")
+        stage.session.push_text("One two three. Four. ")
         await asyncio.sleep(0.15)
         stage.session.flush("late")
         stage.speak()
@@ -226,7 +244,7 @@ async def test_an_idle_stream_is_told_once_and_ends_when_it_said() -> None:
 async def test_the_session_limit_finishes_the_running_segment_and_no_more() -> None:
     stage = Stage(session_limit_seconds=0.1, segment_events=False)
     with stage.permit, stage.session:
-        stage.session.push_text("One two. Three four. Five six.")
+        stage.session.push_text("One two three. Four five six. Seven.")
         await asyncio.sleep(0.15)
         stage.speak(2)
         assert kinds(await stage.heard()) == ["Notice", "AudioChunk", "Finished"]
@@ -252,8 +270,8 @@ async def test_a_client_that_never_reads_is_found_whatever_the_stream_does(then:
 async def test_a_fault_in_one_session_ends_that_session_alone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.session.push_text("One two. Three. ")
-    monkeypatch.setattr(stage.session._speaker._segmenter, "next", lambda: 1 / 0)
+    stage.session.push_text("One two three. Four. ")
+    monkeypatch.setattr(stage.session._speaker._manuscript, "next", lambda: 1 / 0)
     stage.speak()
     (replica,) = stage.worker.replicas
     assert replica.running_id is None

@@ -68,10 +68,10 @@ async def test_a_stream_gives_started_audio_finished(channel: grpc.aio.Channel) 
 
 
 async def test_segment_events_carry_spans_text_and_reasons(channel: grpc.aio.Channel) -> None:
-    events = await collect(channel, [Request(config=SEGMENTS), text("Héllo 😀 you.  And two")])
+    events = await collect(channel, [Request(config=SEGMENTS), text("Héllo 😀 to you.  And two")])
     started = [e.segment_started for e in events if e.HasField("segment_started")]
-    assert [(s.span.start, s.span.end) for s in started] == [(0, 12), (14, 21)]
-    assert [s.text for s in started] == ["Héllo 😀 you.", "And two"]
+    assert [(s.span.start, s.span.end) for s in started] == [(0, 15), (17, 24)]
+    assert [s.text for s in started] == ["Héllo 😀 to you.", "And two"]
     finished = [e.segment_finished for e in events if e.HasField("segment_finished")]
     assert [f.outcome for f in finished] == [tts_pb2.SEGMENT_OUTCOME_COMPLETE] * 2
 

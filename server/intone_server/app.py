@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import structlog
 
@@ -28,6 +29,9 @@ from intone_server.settings import Settings
 from intone_server.synthesis.deadlines import SessionLimits
 from intone_server.transitions import change
 from intone_server.voices.catalogue import Catalogue
+from intone_server.voices.creation import VoiceCreator
+from intone_server.voices.making import VoiceMaker
+from intone_server.voices.store import VoiceStore
 from intone_server.workers.launch import Launcher
 from intone_server.workers.loading import WorkerSpec
 
@@ -84,6 +88,8 @@ class App:
                 max_text_characters=settings.max_text_characters,
                 max_piece_characters=settings.max_piece_characters,
                 first_message_timeout_seconds=settings.first_message_timeout_seconds,
+                max_prompt_bytes=settings.max_prompt_bytes,
+                require_consent=settings.require_consent,
             ),
         )
         self._server = RpcServer(self._service)
@@ -97,11 +103,14 @@ class App:
             voices=settings.voice,
             default_voice=settings.default_voice,
             state_directory=self._states.name,
+            voice_cache_bytes=settings.voice_cache_bytes,
         )
         self._launcher = Launcher(
             WorkerSpec(engines[settings.engine], options, settings.log_format)
         )
         self._capacity_changed = asyncio.Event()
+        self._store = VoiceStore(Path(settings.voice_dir or f"{self._states.name}/created"))
+        self._maker: VoiceMaker | None = None
 
     async def run(self) -> int:
         """Serve until a signal says stop. Returns the exit code."""
@@ -151,9 +160,7 @@ class App:
             await asyncio.wait({loading})
             return False
         info = loading.result()
-        catalogue = Catalogue(info.voices, info.default_voice, self._load_voice)
-        reader = ConfigReader(info, max_text_delay_seconds=self._settings.max_text_delay_seconds)
-        self._service.runtime = Runtime(info, reader, catalogue)
+        self._service.runtime = self._runtime(info)
         self._become(ServerState.SERVING)
         self._admission.started = True
         await self._server.set_health(serving=True, names=(STARTUP,))
@@ -180,12 +187,34 @@ class App:
             info = await worker.first_ready()
         return info
 
-    async def _load_voice(self, name: str) -> EngineVoice:
+    def _runtime(self, info: EngineInfo) -> Runtime:
+        """What calls need of the loaded model."""
+        settings = self._settings
+        catalogue = Catalogue(info, self._store, self._load_voice)
+        self._maker = VoiceMaker(self._launcher.launch_maker, info.sample_rate_hertz)
+        features = set(info.features)
+        if settings.voice_dir:
+            features.add("voice_storage")
+        elif "voice_import" in features:
+            log.info("created voices are gone when the server stops", hint="--voice-dir keeps them")
+        if settings.require_consent:
+            features.add("consent_required")
+        return Runtime(
+            info=info,
+            features=frozenset(features),
+            config_reader=ConfigReader(
+                info, max_text_delay_seconds=settings.max_text_delay_seconds
+            ),
+            catalogue=catalogue,
+            creator=VoiceCreator(info, catalogue, self._store, self._maker, settings.max_voices),
+        )
+
+    async def _load_voice(self, voice: VoiceRef) -> EngineVoice:
         """By one worker: its files are then on this machine, and the others read them on use."""
         worker = next((w for w in self._scheduler.workers if w.is_ready), None)
         if worker is None:
             raise LookupError("no healthy worker")
-        return await worker.load_voice(VoiceRef(name))
+        return await worker.load_voice(voice)
 
     def _become(self, state: ServerState) -> None:
         self._state = change(self._state, state, _NEXT)
@@ -252,6 +281,8 @@ class App:
         self._admission.draining = True
         await self._server.stop(0)
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
+        if self._maker is not None:
+            await self._maker.stop()
         self._states.cleanup()
         log.info("stopped")
 
@@ -261,4 +292,9 @@ async def serve(settings: Settings, engines: Mapping[str, str]) -> int:
 
     Returns the exit code: 0 after a drain, 1 if it could not start.
     """
-    return await App(settings, engines).run()
+    try:
+        app = App(settings, engines)
+    except OSError as error:
+        print(f"intone-server: --voice-dir: {error.filename} {error.strerror}", file=sys.stderr)
+        return 1
+    return await app.run()

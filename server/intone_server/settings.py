@@ -93,6 +93,15 @@ def _voices(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(voices)
 
 
+def _directory(text: str) -> str:
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise ValueError("is not a directory")
+    if not path.exists() and not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is not a directory")
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. Each field is a flag, `--max-streams`, and an environment
@@ -118,6 +127,26 @@ class Settings:
     )
     default_voice: str = _setting(
         "", "voice for callers who name none; default: the model's own", str
+    )
+    voice_dir: str = _setting(
+        "",
+        "directory that keeps created voices; several servers may share it; default: none, they "
+        "are gone when the server stops",
+        _directory,
+    )
+    max_voices: int = _setting(1000, "most voices that can be created", _integer(0, 1_000_000))
+    max_prompt_bytes: int = _setting(
+        32 * 1024 * 1024,
+        "longest recording or voice state in CreateVoice",
+        _integer(1, 256 * 1024 * 1024),
+    )
+    require_consent: bool = _setting(
+        False, "CreateVoice needs a consent_statement, which is stored with the voice", _boolean
+    )
+    voice_cache_bytes: int = _setting(
+        256 * 1024 * 1024,
+        "most memory of a worker for voice states, beside those in use",
+        _integer(0, 1 << 40),
     )
     workers: int = _setting(
         1, "worker processes, each with one replica of the model", _integer(1, 64)

@@ -12,7 +12,8 @@ from typing import Any
 
 import structlog
 
-from intone_server.audio.recording import BadRecording, read_recording
+from intone_server.audio.containers import BadRecording
+from intone_server.audio.recording import read_recording
 from intone_server.engines.base import EngineError
 
 log = structlog.stdlib.get_logger("intone.engine")

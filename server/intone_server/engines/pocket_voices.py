@@ -15,7 +15,8 @@ from pocket_tts.utils.utils import (
     get_predefined_voice,
 )
 
-from intone_server.audio.recording import BadRecording, read_recording
+from intone_server.audio.containers import BadRecording
+from intone_server.audio.recording import read_recording
 from intone_server.engines.base import (
     BadState,
     EngineError,

@@ -22,7 +22,9 @@ log = structlog.stdlib.get_logger("intone.rpc")
 REQUEST_ID = "x-request-id"
 # What other systems use as ids; anything else is replaced, so that it cannot spoil a log line.
 _GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
-_MALFORMED = object()
+# Longest request: text within its limits, in UTF-8, with room to spare. Uploads have their own.
+MAX_REQUEST_BYTES = 1024 * 1024
+_UPLOADS = ("/intone.v1.VoiceService/CreateVoice",)
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -55,13 +57,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
         if not method.startswith("/intone."):
-            return _wrap(handler, None)
+            return _wrap(handler, None, MAX_REQUEST_BYTES)
+        limit = None if method in _UPLOADS else MAX_REQUEST_BYTES
         asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
-        return _wrap(handler, Call(method.rpartition("/")[2], str(request_id)))
+        return _wrap(handler, Call(method.rpartition("/")[2], str(request_id)), limit)
 
 
-def _wrap(handler: Any, call: Call | None) -> Any:
+def _wrap(handler: Any, call: Call | None, max_bytes: int | None) -> Any:
     checked: Callable[[Any], Any] = _checked
     if handler.stream_stream:
         make, inner, checked = (
@@ -110,30 +113,39 @@ def _wrap(handler: Any, call: Call | None) -> Any:
 
     return make(
         serve if call else serve_quietly,
-        request_deserializer=_tolerant(handler.request_deserializer),
+        request_deserializer=_tolerant(handler.request_deserializer, max_bytes),
         response_serializer=handler.response_serializer,
     )
 
 
-def _tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
-    """grpc answers a message that does not parse with UNKNOWN and names of Python classes."""
+@dataclass(frozen=True, slots=True)
+class _Malformed:
+    """In the place of a message: what is wrong with it."""
+
+    description: str
+
+
+def _tolerant(
+    deserialize: Callable[[bytes], Any] | None, max_bytes: int | None
+) -> Callable[[bytes], Any]:
+    """grpc answers a message that does not parse with UNKNOWN and names of Python classes, and has
+    one limit on length for all methods."""
     assert deserialize is not None
 
     def parse(data: bytes) -> Any:
+        if max_bytes is not None and len(data) > max_bytes:
+            return _Malformed(f"the message has {len(data):,} bytes, limit {max_bytes:,}")
         try:
             return deserialize(data)
         except Exception:  # noqa: BLE001 - protobuf implementations differ in what they raise
-            return _MALFORMED
+            return _Malformed("not a valid message of this method (text must be UTF-8)")
 
     return parse
 
 
 def _checked(request: Any) -> Any:
-    if request is _MALFORMED:
-        raise InvalidRequest(
-            Reason.BAD_MESSAGE,
-            [Violation("", "not a valid message of this method (text must be UTF-8)")],
-        )
+    if isinstance(request, _Malformed):
+        raise InvalidRequest(Reason.BAD_MESSAGE, [Violation("", request.description)])
     return request
 
 

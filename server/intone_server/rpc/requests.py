@@ -1,19 +1,16 @@
 """From requests to valid domain values. Nobody behind this module checks again."""
 
-from google.protobuf import duration_pb2
-
 from intone.v1 import tts_pb2
 from intone_server.audio.encoding import Encoding
-from intone_server.engines.base import EngineInfo, Sampling
+from intone_server.audio.level import GAIN_DB_RANGE
+from intone_server.engines.base import EngineInfo, Sampling, VoiceRef
 from intone_server.errors import InvalidRequest, Reason, Violation
+from intone_server.rpc.faults import Faults
+from intone_server.rpc.formats import read_format
+from intone_server.rpc.texts import read_text_options
 from intone_server.synthesis.segmenter import SegmentationMode
 from intone_server.synthesis.speech import SpeechConfig, draw_seed
 
-ENCODINGS = {
-    tts_pb2.AUDIO_ENCODING_PCM_S16LE: Encoding.PCM_S16LE,
-    tts_pb2.AUDIO_ENCODING_PCM_F32LE: Encoding.PCM_F32LE,
-    tts_pb2.AUDIO_ENCODING_WAV: Encoding.WAV,
-}
 MODES = {
     tts_pb2.SEGMENTATION_MODE_UNSPECIFIED: SegmentationMode.SENTENCE,
     tts_pb2.SEGMENTATION_MODE_SENTENCE: SegmentationMode.SENTENCE,
@@ -34,40 +31,8 @@ MAX_ID_CHARACTERS = 128
 TEXT_DELAY_SECONDS = (0.05, 60.0)
 QUEUE_WAIT_SECONDS = (0.001, 3600.0)
 PAUSE_SECONDS = (1e-9, 60.0)
+GAP_SECONDS = (0.0, 10.0)
 WATCH_SECONDS = (0.1, 3600.0)
-
-
-class Faults:
-    """Collects what is wrong with a request, so that the caller hears of everything at once."""
-
-    def __init__(self) -> None:
-        self._violations: list[Violation] = []
-        self._reason: Reason | None = None
-
-    def add(self, field: str, description: str, reason: Reason = Reason.BAD_CONFIG) -> None:
-        """Note a fault. The first one gives the reason of the whole."""
-        self._violations.append(Violation(field, description))
-        self._reason = self._reason or reason
-
-    def check(self) -> None:
-        """Raises InvalidRequest if there is any."""
-        if self._reason is not None:
-            raise InvalidRequest(self._reason, self._violations)
-
-    def within(self, field: str, value: float, low: float, high: float) -> bool:
-        """Note a number outside its range. NaN is outside every range."""
-        if low <= value <= high:
-            return True
-        self.add(field, f"is {value:g}, allowed is {low:g} to {high:g}")
-        return False
-
-    def seconds(
-        self, field: str, duration: duration_pb2.Duration, allowed: tuple[float, float]
-    ) -> float:
-        """A duration in seconds, noted if it is malformed or outside its range."""
-        value = duration.seconds + duration.nanos / 1e9
-        self.within(field, value, *allowed)
-        return value
 
 
 class ConfigReader:
@@ -82,7 +47,7 @@ class ConfigReader:
         config: tts_pb2.SpeechConfig,
         default: Encoding,
         allowed: tuple[Encoding, ...],
-        faults: "Faults",
+        faults: Faults,
     ) -> SpeechConfig:
         """The settings of a stream, with every default resolved.
 
@@ -97,7 +62,11 @@ class ConfigReader:
                 f"the model's language is {spoken}",
                 Reason.UNSUPPORTED_OPTION,
             )
-        encoding = self._encoding(config.format, default, allowed, faults)
+        encoding, rate = read_format(
+            config.format, default, allowed, self._info.sample_rate_hertz, faults
+        )
+        faults.within("config.gain_db", config.gain_db, *GAIN_DB_RANGE)
+        text = read_text_options(config.text, faults)
         sampling = self._sampling(config.sampling, faults)
         longest, first = self._segment_lengths(config.segmentation, faults)
         mode = MODES.get(config.segmentation.mode)
@@ -110,6 +79,14 @@ class ConfigReader:
                 config.segmentation.max_text_delay,
                 TEXT_DELAY_SECONDS,
             )
+        gap = faults.seconds(
+            "config.segmentation.segment_gap", config.segmentation.segment_gap, GAP_SECONDS
+        )
+        paragraph_gap = gap
+        if config.segmentation.HasField("paragraph_gap"):
+            paragraph_gap = faults.seconds(
+                "config.segmentation.paragraph_gap", config.segmentation.paragraph_gap, GAP_SECONDS
+            )
         wait = None
         if config.scheduling.HasField("max_queue_wait"):
             wait = faults.seconds(
@@ -119,47 +96,28 @@ class ConfigReader:
             )
         faults.check()
         assert mode is not None
+        voice = config.voice or self._info.default_voice
         return SpeechConfig(
-            voice=config.voice or self._info.default_voice,
+            voice=voice,
+            voice_ref=VoiceRef(voice),
             language=language or next(iter(self._info.languages), ""),
             encoding=encoding,
-            sample_rate_hertz=self._info.sample_rate_hertz,
+            sample_rate_hertz=rate,
+            model_rate_hertz=self._info.sample_rate_hertz,
+            gain_db=config.gain_db,
             sampling=sampling,
             seed=config.sampling.seed if config.sampling.HasField("seed") else draw_seed(),
             mode=mode,
             max_characters=longest,
             first_max_characters=first,
             max_text_delay_seconds=delay,
+            segment_gap_seconds=gap,
+            paragraph_gap_seconds=paragraph_gap,
+            text=text,
             max_queue_wait_seconds=wait,
             segment_events=config.segment_events,
             queue_events=config.queue_events,
         )
-
-    def _encoding(
-        self,
-        audio: tts_pb2.AudioFormat,
-        default: Encoding,
-        allowed: tuple[Encoding, ...],
-        faults: Faults,
-    ) -> Encoding:
-        encoding = ENCODINGS.get(audio.encoding)
-        if audio.encoding == tts_pb2.AUDIO_ENCODING_UNSPECIFIED:
-            encoding = default
-        names = ", ".join(e.name for e in allowed)
-        if encoding not in allowed:
-            asked = encoding.name if encoding else str(audio.encoding)
-            faults.add(
-                "config.format.encoding",
-                f"is {asked}, allowed here: {names}",
-                Reason.UNSUPPORTED_FORMAT,
-            )
-        if audio.sample_rate_hertz not in (0, self._info.sample_rate_hertz):
-            faults.add(
-                "config.format.sample_rate_hertz",
-                f"is {audio.sample_rate_hertz}, allowed: {self._info.sample_rate_hertz}",
-                Reason.UNSUPPORTED_FORMAT,
-            )
-        return encoding or default
 
     def _sampling(self, sampling: tts_pb2.Sampling, faults: Faults) -> Sampling:
         values: dict[str, float] = {}

@@ -2,19 +2,24 @@
 
 import enum
 import time
+from dataclasses import asdict
 from typing import Any
 
 from google.protobuf import duration_pb2, timestamp_pb2
 
 from intone.v1 import tts_pb2, voices_pb2
 from intone_server.audio.encoding import Encoding
-from intone_server.engines.base import EngineInfo, EngineVoice
+from intone_server.engines.base import EngineInfo
 from intone_server.errors import IntoneError
-from intone_server.rpc.requests import ENCODINGS, SAMPLING_RANGES
+from intone_server.rpc.formats import ENCODINGS
+from intone_server.rpc.requests import SAMPLING_RANGES
 from intone_server.rpc.statuses import code_of, message_of
+from intone_server.rpc.texts import text_options
 from intone_server.synthesis import events
-from intone_server.synthesis.segmenter import CommitReason, Segment, SegmentationMode
-from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
+from intone_server.synthesis.planning import PlannedSegment
+from intone_server.synthesis.segmenter import CommitReason, SegmentationMode
+from intone_server.synthesis.speech import SpeechConfig
+from intone_server.voices.catalogue import Voice
 
 ENCODING_VALUES = {domain: value for value, domain in ENCODINGS.items()}
 MODE_VALUES = {
@@ -59,10 +64,14 @@ def effective_config(config: SpeechConfig, info: EngineInfo) -> tts_pb2.SpeechCo
             max_characters=config.max_characters,
             first_max_characters=config.first_max_characters,
             max_text_delay=duration(config.max_text_delay_seconds),
+            segment_gap=duration(config.segment_gap_seconds),
+            paragraph_gap=duration(config.paragraph_gap_seconds),
         ),
+        text=text_options(config.text),
         scheduling=scheduling,
         segment_events=config.segment_events,
         queue_events=config.queue_events,
+        gain_db=config.gain_db,
     )
 
 
@@ -108,40 +117,43 @@ def commit_reason(reason: CommitReason) -> tts_pb2.CommitReason:
     return value
 
 
-def plan(segments: list[Segment], estimated_wait_seconds: float) -> tts_pb2.PlanTextResponse:
+def plan(
+    text: str, segments: list[PlannedSegment], estimated_wait_seconds: float
+) -> tts_pb2.PlanTextResponse:
     """The segments of a text with their estimates."""
-    seconds = [estimated_seconds(s.spoken_text) if s.speakable else 0.0 for s in segments]
     return tts_pb2.PlanTextResponse(
         segments=[
             tts_pb2.PlannedSegment(
                 span=tts_pb2.TextSpan(start=segment.start, end=segment.end),
-                text=segment.text,
-                spoken_text=segment.spoken_text if segment.speakable else "",
+                text=text[segment.start : segment.end],
+                spoken_text=segment.spoken_text,
                 reason=commit_reason(segment.reason),
-                estimated_audio=duration(estimate),
+                estimated_audio=duration(segment.seconds),
             )
-            for segment, estimate in zip(segments, seconds, strict=True)
+            for segment in segments
         ],
-        estimated_audio=duration(sum(seconds)),
+        estimated_audio=duration(sum(segment.seconds for segment in segments)),
         estimated_wait=duration(estimated_wait_seconds),
     )
 
 
-def voice(engine_voice: EngineVoice, default: str) -> voices_pb2.Voice:
+def voice(known: Voice, default: str) -> voices_pb2.Voice:
     """A voice; `default` is the name of the default one."""
-    return voices_pb2.Voice(
-        name=engine_voice.name,
-        language=engine_voice.language,
-        origin=(
-            voices_pb2.VOICE_ORIGIN_OPERATOR
-            if engine_voice.operator
-            else voices_pb2.VOICE_ORIGIN_BUILT_IN
-        ),
-        digest=engine_voice.digest,
-        license=engine_voice.license,
-        loaded=engine_voice.loaded,
-        default=engine_voice.name == default,
+    message = voices_pb2.Voice(
+        name=known.name,
+        language=known.language,
+        origin=getattr(voices_pb2, f"VOICE_ORIGIN_{known.origin.name}"),
+        digest=known.digest,
+        license=known.license,
+        labels=known.labels,
+        loaded=known.loaded,
+        default=known.name == default,
     )
+    if known.create_time is not None:
+        message.create_time.FromMilliseconds(round(known.create_time * 1000))
+    if known.report is not None:
+        message.report.CopyFrom(voices_pb2.PromptReport(**asdict(known.report)))
+    return message
 
 
 def speech_event(sequence: int, epoch: int, event: events.Event) -> tts_pb2.SpeechEvent:

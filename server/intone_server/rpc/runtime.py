@@ -10,6 +10,7 @@ from intone_server.scheduling.admission import Admission
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.deadlines import SessionLimits
 from intone_server.voices.catalogue import Catalogue
+from intone_server.voices.creation import VoiceCreator
 
 # A file answer has to fit a stock 4 MiB client limit with its other fields.
 MAX_FILE_BYTES = 3_900_000
@@ -22,15 +23,20 @@ class RequestLimits:
     max_text_characters: int
     max_piece_characters: int
     first_message_timeout_seconds: float
+    max_prompt_bytes: int
+    require_consent: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Everything about the loaded model that calls need."""
+    """Everything about the loaded model that calls need. `features` are the engine's and the
+    server's own."""
 
     info: EngineInfo
+    features: frozenset[str]
     config_reader: ConfigReader
     catalogue: Catalogue
+    creator: VoiceCreator
 
 
 class Service:
@@ -65,6 +71,7 @@ class Service:
             max_buffered_characters=self.session_limits.max_buffered_characters,
             max_segment_characters=info.max_segment_characters,
             max_file_seconds=MAX_FILE_BYTES // (2 * info.sample_rate_hertz),
+            max_prompt_bytes=self.request_limits.max_prompt_bytes,
             idle_timeout=duration(self.session_limits.idle_timeout_seconds),
             session_limit=duration(self.session_limits.session_limit_seconds),
             max_piece_characters=self.request_limits.max_piece_characters,

@@ -34,11 +34,7 @@ SERVICES = tuple(
 LIVENESS, STARTUP, READINESS = "liveness", "startup", "readiness"
 READY_NAMES = (READINESS, "", *SERVICES)
 
-# Longest request: text within its limits, in UTF-8, with room to spare.
-MAX_REQUEST_BYTES = 1024 * 1024
-
 _OPTIONS: list[tuple[str, Any]] = [
-    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     # Ping silent clients, so that one which vanished is noticed within 80 s.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -52,6 +48,9 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.so_reuseport", 0),
 ]
 
+
+# Beyond the longest upload, so that one which is a little longer is told the limit in our words.
+UPLOAD_ROOM_BYTES = 4 * 1024 * 1024
 
 # Connections are renewed now and then, so that long-lived clients find new pods. Open streams keep
 # the old connection as long as they live.
@@ -77,11 +76,15 @@ class RpcServer:
         self.status = StatusServicer(service)
         self._health = health.aio.HealthServicer()
         grace = service.session_limits.session_limit_seconds + CONNECTION_GRACE_SECONDS
-        ages = [
+        longest = service.request_limits.max_prompt_bytes + UPLOAD_ROOM_BYTES
+        options = [
+            ("grpc.max_receive_message_length", longest),
             ("grpc.max_connection_age_ms", MAX_CONNECTION_AGE_SECONDS * 1000),
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
         ]
-        self._server = grpc.aio.server(interceptors=[CallInterceptor()], options=[*_OPTIONS, *ages])
+        self._server = grpc.aio.server(
+            interceptors=[CallInterceptor()], options=[*_OPTIONS, *options]
+        )
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(VoiceServicer(service), self._server)
         status_pb2_grpc.add_StatusServiceServicer_to_server(self.status, self._server)

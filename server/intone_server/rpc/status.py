@@ -7,7 +7,9 @@ from intone_server import __version__
 from intone_server.audio.encoding import Encoding
 from intone_server.rpc import responses
 from intone_server.rpc.calls import Context
-from intone_server.rpc.requests import ENCODINGS, WATCH_SECONDS, Faults
+from intone_server.rpc.faults import Faults
+from intone_server.rpc.formats import available_encodings
+from intone_server.rpc.requests import WATCH_SECONDS
 from intone_server.rpc.runtime import Service
 
 DEFAULT_INTERVAL_SECONDS = 1.0
@@ -28,16 +30,17 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
     async def GetServerInfo(
         self, request: status_pb2.GetServerInfoRequest, context: Context
     ) -> status_pb2.GetServerInfoResponse:
-        info = self._service.loaded().info
+        runtime = self._service.loaded()
+        info = runtime.info
         return status_pb2.GetServerInfoResponse(
             server_version=__version__,
             engine=info.engine,
             engine_version=info.engine_version,
             model=info.model,
             languages=info.languages,
-            features=sorted(info.features),
+            features=sorted(runtime.features),
             native_format=responses.audio_format(Encoding.PCM_S16LE, info.sample_rate_hertz),
-            encodings=sorted(ENCODINGS),
+            encodings=available_encodings(),
             limits=self._service.limits(),
             default_voice=info.default_voice,
         )

@@ -2,43 +2,31 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 from intone.v1 import tts_pb2, tts_pb2_grpc
 from intone_server import __version__
-from intone_server.audio.encoding import (
-    BYTES_PER_SAMPLE,
-    WAV_HEADER_BYTES,
-    Encoding,
-    wav_file,
-)
-from intone_server.errors import (
-    FileTooLong,
-    IntoneError,
-    InvalidRequest,
-    Overloaded,
-    Reason,
-    SynthesisFailed,
-    TimedOut,
-    Violation,
-)
+from intone_server.audio.encoding import COMPRESSED, Encoding, load_codecs
+from intone_server.errors import IntoneError, Overloaded, Reason, SynthesisFailed
 from intone_server.rpc import requests, responses
 from intone_server.rpc.calls import Context, current_call
+from intone_server.rpc.faults import Faults
+from intone_server.rpc.files import check_length, collect
 from intone_server.rpc.inputs import STOP_WRITING_SECONDS, Inputs, let_finish_writing
-from intone_server.rpc.runtime import MAX_FILE_BYTES, Service
+from intone_server.rpc.runtime import Service
 from intone_server.scheduling.admission import Permit
 from intone_server.synthesis import events
-from intone_server.synthesis.segmenter import plan
+from intone_server.synthesis.manuscript import load_language
+from intone_server.synthesis.planning import plan
 from intone_server.synthesis.session import Session
-from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
+from intone_server.synthesis.speech import SpeechConfig
+from intone_server.voices.catalogue import Voice
 
-STREAMED = (Encoding.PCM_S16LE, Encoding.PCM_F32LE)
-FILES = (Encoding.WAV, Encoding.PCM_S16LE, Encoding.PCM_F32LE)
-# Nobody speaks so much faster than estimated; a text that is this much over is refused unspoken.
-SURELY_TOO_LONG = 2.0
+STREAMED = tuple(encoding for encoding in Encoding if encoding is not Encoding.WAV)
+FILES = tuple(Encoding)
 
 
 class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
@@ -71,76 +59,51 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             self._service.admission.check_available()
             first = await self._inputs.first(request_iterator)
             message = first.config if first and first.WhichOneof("input") == "config" else None
-            config = self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
+            config, voice = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
             permit = self._service.admission.admit(stream=True)
         except IntoneError:
             await let_finish_writing(request_iterator)
             raise
-        with permit, await self._open(config, permit) as session:
-            feeding = asyncio.create_task(
-                self._inputs.feed(session, None if message else first, request_iterator)
-            )
-            try:
-                await self._send(session, context, tts_pb2.SynthesizeResponse)
-            except IntoneError:
-                # Feeding goes on for a moment, for the reason of `let_finish_writing`.
-                await asyncio.wait([feeding], timeout=STOP_WRITING_SECONDS)
-                raise
-            finally:
-                feeding.cancel()
-                await asyncio.wait([feeding])
+        with permit:
+            async with self._open(config, voice, permit) as session:
+                feeding = asyncio.create_task(
+                    self._inputs.feed(session, None if message else first, request_iterator)
+                )
+                try:
+                    await self._send(session, context, tts_pb2.SynthesizeResponse)
+                except IntoneError:
+                    # Feeding goes on for a moment, for the reason of `let_finish_writing`.
+                    await asyncio.wait([feeding], timeout=STOP_WRITING_SECONDS)
+                    raise
+                finally:
+                    feeding.cancel()
+                    await asyncio.wait([feeding])
 
     async def SynthesizeText(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
     ) -> None:
-        config = self._read_config(request.config, STREAMED, text=request.text)
-        with (
-            self._service.admission.admit(stream=False) as permit,
-            await self._open(config, permit) as session,
-        ):
-            session.push_text(request.text)
-            session.end_input()
-            await self._send(session, context, tts_pb2.SynthesizeTextResponse)
+        config, voice = await self._read_config(request.config, STREAMED, text=request.text)
+        with self._service.admission.admit(stream=False) as permit:
+            async with self._open(config, voice, permit) as session:
+                session.push_text(request.text, whole=True)
+                session.end_input()
+                await self._send(session, context, tts_pb2.SynthesizeTextResponse)
 
     async def SynthesizeFile(
         self, request: tts_pb2.SynthesizeFileRequest, context: Context
     ) -> tts_pb2.SynthesizeFileResponse:
-        info = self._service.loaded().info
-        config = self._read_config(request.config, FILES, default=Encoding.WAV, text=request.text)
-        limit = MAX_FILE_BYTES - WAV_HEADER_BYTES
-        most_seconds = limit / BYTES_PER_SAMPLE[config.encoding] / info.sample_rate_hertz
-        if estimated_seconds(request.text) > SURELY_TOO_LONG * most_seconds:
-            raise _file_too_long(most_seconds)
-        audio = bytearray()
-        finished: list[events.SegmentFinished] = []
-        with (
-            self._service.admission.admit(stream=False) as permit,
-            await self._open(replace(config, segment_events=True), permit) as session,
-        ):
-            session.push_text(request.text)
-            session.end_input()
-            while not isinstance(event := await session.next_event(), events.Finished):
-                if isinstance(event, events.AudioChunk):
-                    audio += event.data
-                    if len(audio) > limit:
-                        raise _file_too_long(most_seconds)
-                elif isinstance(event, events.SegmentFinished):
-                    if event.error is not None:
-                        raise event.error  # a file with a hole in it would look whole
-                    finished.append(event)
-            if event.reason is not events.FinishReason.END_OF_INPUT:
-                raise TimedOut(
-                    Reason.SEGMENT_TIMEOUT, "the text was not spoken before the session limit"
-                )
-            if not audio:
-                raise InvalidRequest(
-                    Reason.BAD_CONFIG, [Violation("text", "has nothing that can be spoken")]
-                )
-        data = bytes(audio)
-        if config.encoding is Encoding.WAV:
-            data = wav_file(data, config.sample_rate_hertz)
+        config, voice = await self._read_config(
+            request.config, FILES, default=Encoding.WAV, text=request.text
+        )
+        check_length(request.text, config)
+        config = replace(config, segment_events=True, retry_no_end=True)
+        with self._service.admission.admit(stream=False) as permit:
+            async with self._open(config, voice, permit) as session:
+                session.push_text(request.text, whole=True)
+                session.end_input()
+                audio, finished = await collect(session)
         return tts_pb2.SynthesizeFileResponse(
-            audio=data,
+            audio=audio,
             format=responses.audio_format(config.encoding, config.sample_rate_hertz),
             segments=map(responses.segment_finished, finished),
             stats=responses.stats(session.stats),
@@ -149,64 +112,58 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def PlanText(
         self, request: tts_pb2.PlanTextRequest, context: Context
     ) -> tts_pb2.PlanTextResponse:
-        config = self._read_config(request.config, FILES, text=request.text)
+        config, _ = await self._read_config(request.config, FILES, text=request.text)
         segments = []
-        for segment in plan(
-            request.text,
-            language=config.language,
-            mode=config.mode,
-            max_characters=config.max_characters,
-            first_max_characters=config.first_max_characters,
-        ):
+        for segment in plan(request.text, config):
             segments.append(segment)
             await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
-        return responses.plan(segments, self._service.scheduler.load().estimated_wait_seconds)
+        wait_seconds = self._service.scheduler.load().estimated_wait_seconds
+        return responses.plan(request.text, segments, wait_seconds)
 
-    def _read_config(
+    async def _read_config(
         self,
         config: tts_pb2.SpeechConfig,
         allowed: tuple[Encoding, ...],
         default: Encoding = Encoding.PCM_S16LE,
         *,
         text: str | None = None,
-    ) -> SpeechConfig:
-        """A valid config for a voice that exists; `text` is the whole text, if it is known."""
+    ) -> tuple[SpeechConfig, Voice]:
+        """A valid config, and its voice, which exists; `text` is the whole text, if it is known."""
         runtime = self._service.loaded()
-        faults = requests.Faults()
+        faults = Faults()
         if text is not None:
             limit = self._service.request_limits.max_text_characters
             requests.check_text(text, limit, faults)
         read = runtime.config_reader.read(config, default, allowed, faults)
-        runtime.catalogue.get(read.voice)
-        return read
+        # What is slow the first time is no work for the event loop.
+        if read.encoding in COMPRESSED:
+            await asyncio.to_thread(load_codecs)
+        if read.text.normalize:
+            await asyncio.to_thread(load_language, read.language)
+        voice = await runtime.catalogue.get(read.voice)
+        return replace(read, voice_ref=voice.ref), voice
 
-    async def _open(self, config: SpeechConfig, permit: Permit) -> AbstractContextManager[Session]:
-        """A session whose voice is ready to speak."""
-        await self._service.loaded().catalogue.make_ready(config.voice)
-        return self._session(config, permit)
-
-    @contextmanager
-    def _session(self, config: SpeechConfig, permit: Permit) -> Iterator[Session]:
-        """A session that takes part in shutdown and leaves its totals in the log line."""
-        with Session(
-            config,
-            limits=self._service.session_limits,
-            scheduler=self._service.scheduler,
-            permit=permit,
-        ) as session:
-            self._sessions.add(session)
-            if self._service.admission.draining:  # its voice was loading when that began
-                session.drain(max(0.0, self._drain_ends_at - time.monotonic()))
-            try:
-                yield session
-            finally:
-                self._sessions.discard(session)
-                if isinstance(session.first_failure, SynthesisFailed):
-                    current_call().fields["first_failure"] = session.first_failure.cause
-                totals = {k: v for k, v in asdict(session.stats).items() if v is not None}
-                current_call().fields |= {
-                    k: round(v, 3) if isinstance(v, float) else v for k, v in totals.items()
-                }
+    @asynccontextmanager
+    async def _open(
+        self, config: SpeechConfig, voice: Voice, permit: Permit
+    ) -> AsyncIterator[Session]:
+        """A session whose voice is ready, that takes part in shutdown and leaves its totals in the
+        log line."""
+        async with self._service.loaded().catalogue.in_use(voice):
+            with Session(
+                config,
+                limits=self._service.session_limits,
+                scheduler=self._service.scheduler,
+                permit=permit,
+            ) as session:
+                self._sessions.add(session)
+                if self._service.admission.draining:  # its voice was loading when that began
+                    session.drain(max(0.0, self._drain_ends_at - time.monotonic()))
+                try:
+                    yield session
+                finally:
+                    self._sessions.discard(session)
+                    _leave_totals(session)
 
     async def _send(self, session: Session, context: Context, wrap: Callable[..., Any]) -> None:
         """Write the session's events until it has finished. Raises what ends it instead."""
@@ -251,9 +208,10 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         )
 
 
-def _file_too_long(most_seconds: float) -> FileTooLong:
-    return FileTooLong(
-        Reason.FILE_TOO_LONG,
-        f"the audio is longer than the {most_seconds:.0f} s that fit one answer; "
-        "use SynthesizeText, which streams",
-    )
+def _leave_totals(session: Session) -> None:
+    """What the stream did, for its log line."""
+    fields = current_call().fields
+    if isinstance(session.first_failure, SynthesisFailed):
+        fields["first_failure"] = session.first_failure.cause
+    totals = {k: v for k, v in asdict(session.stats).items() if v is not None}
+    fields |= {k: round(v, 3) if isinstance(v, float) else v for k, v in totals.items()}

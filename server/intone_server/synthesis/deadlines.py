@@ -32,6 +32,7 @@ class Due(enum.Enum):
     DRAINED = enum.auto()  # the server is shutting down and nothing is left to say
     TEXT_DELAY = enum.auto()  # speak an unfinished sentence
     SLOW_CLIENT = enum.auto()
+    TAIL = enum.auto()  # the end of a part cannot wait for the next one any longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Situation:
     idle: bool  # nothing is being spoken or sent
     starving: bool  # there is text that waits for more text, and nothing else to speak
     draining: bool
+    tail_due_at: float | None = None
 
 
 class Deadlines:
@@ -94,6 +96,8 @@ class Deadlines:
             yield slow_at, Due.SLOW_CLIENT
         if not situation.open:
             return
+        if situation.tail_due_at is not None:
+            yield situation.tail_due_at, Due.TAIL
         ends_at = self._session_ends_at
         if Due.SESSION_END not in self._done:
             yield ends_at, Due.SESSION_END

@@ -30,6 +30,7 @@ class NoticeKind(enum.Enum):
     IDLE = "idle"
     DRAINING = "draining"
     SESSION_LIMIT = "session_limit"
+    TEXT_ALTERED = "text_altered"
     ERROR = "error"
 
 

@@ -7,12 +7,17 @@ import numpy as np
 
 from intone_server.audio import Samples
 from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
-from intone_server.engines.base import VoiceRef
+from intone_server.engines.base import Sampling, VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.scheduling.generation import Generation
 from intone_server.synthesis.events import Outcome, SegmentKind
 from intone_server.synthesis.segmenter import CommitReason, Segment
-from intone_server.synthesis.speech import SpeechConfig, estimated_seconds, segment_seed
+from intone_server.synthesis.speech import (
+    SpeechConfig,
+    estimated_seconds,
+    second_seed,
+    segment_seed,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,8 @@ class Silence:
 
 class Part:
     """Audio arrives from a generation (or is silence that is counted, not stored) and leaves in
-    chunks. Sample counts are at the stream's rate; `start` and `end` are code points.
+    chunks. `made_samples` are at the model's rate, or the stream's for silence; `sample_offset` and
+    `sent_samples` are at the stream's. `start` and `end` are code points.
 
     `outcome` is set when no more audio will be made; what is buffered then is still to be sent.
     """
@@ -58,8 +64,13 @@ class Part:
         self.sent_samples = 0
         self.outcome: Outcome | None = None
         self.error: IntoneError | None = None
+        self.ends_at: int | None = None  # in the output's run, once all of it was given to that
+        self.all_sent = False
+        self.closed = False  # so is what the end of its run brings out
         self._buffer = SampleBuffer()
         self._silence = 0
+        self._waits_for_end = False  # nothing of it is given away before
+        self._earlier_run_seconds = 0.0  # of a first attempt
 
     @classmethod
     def speech(
@@ -83,16 +94,20 @@ class Part:
         if not segment.speakable:
             part.end_with(Outcome.SKIPPED)
             return part
-        part.generation = Generation(
-            text=part.text,
-            voice=VoiceRef(config.voice),
-            sampling=config.sampling,
-            seed=part.seed,
-            estimated_seconds=estimated_seconds(part.text),
-            observer=part,
-            max_queue_wait_seconds=config.max_queue_wait_seconds,
-        )
+        part.generation = part._generation(config.voice_ref, config.sampling)
+        part.generation.max_queue_wait_seconds = config.max_queue_wait_seconds
+        part._waits_for_end = config.retry_no_end
         return part
+
+    def _generation(self, voice: VoiceRef, sampling: Sampling) -> Generation:
+        return Generation(
+            text=self.text,
+            voice=voice,
+            sampling=sampling,
+            seed=self.seed,
+            estimated_seconds=estimated_seconds(self.text),
+            observer=self,
+        )
 
     @classmethod
     def silence(cls, silence: Silence, index: int) -> "Part":
@@ -119,20 +134,23 @@ class Part:
 
     @property
     def has_audio(self) -> bool:
-        """Whether a chunk can be taken now."""
-        return bool(self._silence or len(self._buffer))
+        """Whether samples can be taken now."""
+        return bool(len(self._buffer)) and not self._waits_for_end
 
-    def take_chunk(self, sample_rate_hertz: int) -> Samples:
-        """The next chunk, shape (n,), which counts as sent."""
-        if self._silence:
-            samples = np.zeros(
-                min(self._silence, int(MAX_CHUNK_SECONDS * sample_rate_hertz)), np.float32
-            )
-            self._silence -= len(samples)
-        else:
-            samples = self._buffer.take_chunk(sample_rate_hertz)
-        self.sent_samples += len(samples)
-        return samples
+    @property
+    def is_over(self) -> bool:
+        """Whether no more samples can be taken, now or later."""
+        return self.outcome is not None and not len(self._buffer) and not self._silence
+
+    def take_samples(self, model_rate_hertz: int) -> Samples:
+        """The next chunk of the model's samples, shape (n,)."""
+        return self._buffer.take_chunk(model_rate_hertz)
+
+    def take_silence(self, sample_rate_hertz: int) -> int:
+        """How many samples of silence are next."""
+        count = min(self._silence, int(MAX_CHUNK_SECONDS * sample_rate_hertz))
+        self._silence -= count
+        return count
 
     def end_with(self, outcome: Outcome, error: IntoneError | None = None) -> None:
         """No more audio will be made."""
@@ -147,20 +165,35 @@ class Part:
     @property
     def run_seconds(self) -> float:
         """How long it ran on one."""
-        return self.generation.run_seconds if self.generation else 0.0
+        last = self.generation.run_seconds if self.generation else 0.0
+        return self._earlier_run_seconds + last
 
-    def drop(self, outcome: Outcome, error: IntoneError | None = None) -> int:
-        """Stop the generation and forget unsent audio; returns how many samples that was.
+    def drop(self, outcome: Outcome, error: IntoneError | None = None, *, lost: bool) -> None:
+        """Stop the generation and forget unsent audio.
 
-        A part that was over already, and of which nothing is lost, keeps its outcome.
+        A part that was over already, and of which nothing is `lost`, keeps its outcome.
         """
         if self.generation is not None:
             self.generation.cancel()
-        dropped = self._buffer.drop() + self._silence
+        self._buffer.drop()
         self._silence = 0
-        if self.outcome is None or (dropped and self.outcome is not Outcome.FAILED):
+        if self.outcome is None or (lost and self.outcome is not Outcome.FAILED):
             self.end_with(outcome, error)
-        return dropped
+
+    @property
+    def wants_replica(self) -> bool:
+        """Whether its generation was not submitted yet."""
+        return self.generation is not None and self.generation.place is None
+
+    def _begin_again(self) -> None:
+        """Once more, with another seed: the first attempt had no end."""
+        first = self.generation
+        assert first is not None
+        self._buffer.drop()
+        self.made_samples = 0
+        self._earlier_run_seconds = first.run_seconds
+        self.seed = second_seed(self.seed)
+        self.generation = self._generation(first.voice, first.sampling)
 
     # Observer of the generation.
 
@@ -177,8 +210,11 @@ class Part:
     def on_completed(self, *, no_end: bool) -> None:
         if not self.made_samples:
             self.end_with(Outcome.SKIPPED)
+        elif no_end and self._waits_for_end:
+            self._begin_again()
         else:
             self.end_with(Outcome.NO_END if no_end else Outcome.COMPLETE)
+        self._waits_for_end = False
         self._on_change(self)
 
     def on_failed(self, error: IntoneError) -> None:

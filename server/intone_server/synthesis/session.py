@@ -109,12 +109,13 @@ class Session:
 
     # Input
 
-    def push_text(self, text: str) -> None:
-        """Append a text piece. Empty text is a heartbeat. Raises InvalidRequest."""
+    def push_text(self, text: str, *, whole: bool = False) -> None:
+        """Append a text piece. Empty text is a heartbeat. `whole`: no other will follow. Raises
+        InvalidRequest."""
         now = time.monotonic()
         self._deadlines.heard(now, text=bool(text))
         if text and self._state is SessionState.SPEAKING:
-            self._speaker.push(text, now)
+            self._speaker.push(text, now, whole=whole)
         self._advance()
 
     def flush(self, flush_id: str) -> None:
@@ -174,6 +175,7 @@ class Session:
         """The next event; `Finished` is the last. Raises the IntoneError that ends the call."""
         self._deadlines.writing(None)
         while (event := self._timeline.take()) is None:
+            self._set_alarm()
             self._wake.clear()
             await self._wake.wait()
         self._deadlines.writing(time.monotonic())
@@ -207,13 +209,18 @@ class Session:
             self._timeline.all_said()
         self._room.set()
         self._wake.set()
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        speaker, is_open = self._speaker, self._state is not SessionState.CLOSED
         self._alarm.set(
             Situation(
                 open=is_open,
                 listening=self._state is SessionState.SPEAKING,
                 idle=not (speaker.busy or self._timeline.has_items),
-                starving=waits and speaker.can_take,
+                starving=is_open and speaker.has_text and speaker.can_take,
                 draining=self._draining,
+                tail_due_at=self._timeline.tail_due_at,
             )
         )
 
@@ -247,6 +254,8 @@ class Session:
             case Due.SLOW_CLIENT:
                 self._deadlines.writing(None)
                 self.on_slow_client()
+            case Due.TAIL:
+                self._timeline.give_tail()
         self._advance()
 
     def _tell(self, kind: NoticeKind, seconds: float) -> None:

@@ -5,9 +5,19 @@ from dataclasses import replace
 
 from intone_server.errors import IntoneError
 from intone_server.scheduling.scheduler import Scheduler
-from intone_server.synthesis.events import Flushed, Queued, SegmentKind, Stats
+from intone_server.synthesis.events import (
+    Flushed,
+    Notice,
+    NoticeKind,
+    Queued,
+    SegmentKind,
+    Stats,
+)
+from intone_server.synthesis.inline_pauses import InlinePause
+from intone_server.synthesis.manuscript import Manuscript
 from intone_server.synthesis.part import Part, Silence
-from intone_server.synthesis.segmenter import CommitReason, Segment, Segmenter
+from intone_server.synthesis.segmenter import CommitReason, Segment
+from intone_server.synthesis.spacing import Spacing
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.timeline import Timeline
 from intone_server.synthesis.transcript import Transcript
@@ -36,17 +46,15 @@ class Speaker:
         self.timeline = Timeline(config, stats)
         self._config = config
         self._stats = stats
-        self._most_unsent = max_unsent_seconds * config.sample_rate_hertz
+        self._most_unsent = max_unsent_seconds * config.model_rate_hertz
         self._scheduler = scheduler
         self._on_audio = on_audio
         self._on_ended = on_ended
-        self._segmenter = Segmenter(
-            language=config.language,
-            mode=config.mode,
-            max_characters=config.max_characters,
-            first_max_characters=config.first_max_characters,
+        self._manuscript = Manuscript(
+            config.segmenter(), config.text, config.language, on_pause=self._inline_pause
         )
-        self._transcript = Transcript(config.sample_rate_hertz)
+        self._spacing = Spacing(config)
+        self._transcript = Transcript(config.sample_rate_hertz, config.model_rate_hertz)
         self._current: Part | None = None
 
     @property
@@ -57,17 +65,17 @@ class Speaker:
     @property
     def has_text(self) -> bool:
         """Whether there is text that is no segment yet."""
-        return self._segmenter.has_text
+        return self._manuscript.has_text
 
     @property
     def buffered_characters(self) -> int:
         """Code points of that text."""
-        return self._segmenter.buffered_characters
+        return self._manuscript.buffered_characters
 
     @property
     def waiting_events(self) -> int:
         """Events and commands that the client has yet to be told of."""
-        return self._segmenter.pending_commits + len(self.timeline)
+        return self._manuscript.pending_commits + len(self.timeline)
 
     @property
     def can_take(self) -> bool:
@@ -78,28 +86,35 @@ class Speaker:
             and len(self.timeline) < MAX_WAITING_EVENTS
         )
 
-    def push(self, text: str, now: float) -> None:
-        """Append text that came at `now`. Raises InvalidRequest."""
+    def push(self, text: str, now: float, *, whole: bool = False) -> None:
+        """Append text that came at `now`; `whole`: it is all there will be. Raises
+        InvalidRequest."""
         self._transcript.push(text)
         self._stats.characters += len(text)
         if not text.isspace():
             self.timeline.text_came(now)
-        self._segmenter.push(text)
+        if whole:
+            self._manuscript.push_whole(text)
+        else:
+            self._manuscript.push(text)
 
     def commit(self, reason: CommitReason, then: Flushed | Silence | None = None) -> None:
         """Speak all text pushed so far, and then say or do this."""
-        self._segmenter.commit(reason, then)
+        self._manuscript.commit(reason, then)
 
     def commit_at_boundary(self) -> None:
         """Speak the text as far as that makes sense without what follows it."""
-        self._segmenter.commit_at_boundary()
+        self._manuscript.commit_at_boundary()
 
     def advance(self) -> bool:
         """Move on as far as possible. Returns whether there is nothing left to take."""
         while self.can_take:
-            item = self._segmenter.next()
+            item = self._manuscript.next()
+            gap = self._spacing.before(item) if item is not None else 0.0
             match item:
                 case Segment():
+                    if gap:
+                        self._be_silent(gap, item.start)
                     index = self._stats.segments
                     self._speak(Part.speech(item, index, self._config, self._on_part))
                 case Silence():
@@ -112,10 +127,22 @@ class Speaker:
 
     def pause(self, samples: int) -> None:
         """Exact silence at this point of the text."""
-        self.commit(CommitReason.PAUSE, Silence(samples, self._segmenter.position))
+        self.commit(CommitReason.PAUSE, Silence(samples, self._manuscript.position))
+
+    def _inline_pause(self, pause: InlinePause) -> Silence:
+        """A pause in the text; the client is told if it is not as long as it says."""
+        if pause.asked_seconds != pause.seconds:
+            message = f"a pause of {pause.asked_seconds:g} s in the text lasts {pause.seconds:g} s"
+            self.timeline.aside(Notice(NoticeKind.TEXT_ALTERED, message, 0.0))
+        return Silence(round(pause.seconds * self._config.sample_rate_hertz), pause.start)
+
+    def _be_silent(self, seconds: float, position: int) -> None:
+        silence = Silence(round(seconds * self._config.sample_rate_hertz), position)
+        self._put(Part.silence(silence, self._stats.segments))
 
     def clear(self, clear_id: str, heard_samples: int | None, now: float) -> None:
         """Drop what is not heard; None takes `heard_samples` from the clock."""
+        self.timeline.look_at_head()
         if heard_samples is None:
             heard_samples = self.timeline.heard_samples(now)
         split = self._transcript.split(heard_samples)
@@ -126,9 +153,10 @@ class Speaker:
 
     def drop_text(self) -> tuple[list[Flushed], int]:
         """Forget what is buffered: answers to its flushes, and 1 if there was text."""
-        uncut = int(self._segmenter.has_text)
-        marks = self._segmenter.drop()
+        uncut = int(self._manuscript.has_text)
+        marks = self._manuscript.drop()
         self._stats.segments += uncut
+        self._spacing.restart()
         return [replace(mark, cleared=True) for mark in marks if isinstance(mark, Flushed)], uncut
 
     def fail(self, error: IntoneError) -> None:
@@ -160,11 +188,14 @@ class Speaker:
 
     def _on_part(self, part: Part) -> None:
         """The generation of a part has made progress."""
+        if part is self._current and part.wants_replica:
+            assert part.generation is not None
+            self._scheduler.submit(part.generation)
         if part is not self._current or part.outcome is None:
             self._on_audio()
             return
         self._current = None
-        made_seconds = part.made_samples / self._config.sample_rate_hertz
+        made_seconds = part.made_samples / self._config.model_rate_hertz
         self._stats.queue_wait_seconds += part.queue_seconds
         self._stats.synthesis_seconds += part.run_seconds
         self._stats.made_seconds += made_seconds

@@ -4,7 +4,7 @@ import time
 from collections import deque
 from dataclasses import replace
 
-from intone_server.audio.encoding import encode
+from intone_server.audio.encoding import Encoded
 from intone_server.errors import IntoneError
 from intone_server.synthesis.events import (
     AudioChunk,
@@ -21,9 +21,13 @@ from intone_server.synthesis.events import (
     SegmentStarted,
     Stats,
 )
+from intone_server.synthesis.output import Output
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.playout import Playout
 from intone_server.synthesis.speech import SpeechConfig
+
+# How long before the listener runs dry the end of a part is sent at the latest.
+TAIL_SECONDS = 0.1
 
 
 class Timeline:
@@ -37,6 +41,8 @@ class Timeline:
         self._config = config
         self._rate = config.sample_rate_hertz
         self._stats = stats
+        self._output = Output(config)
+        self._sounding: Part | None = None  # that of the last chunk
         self._items: deque[Part | Event | IntoneError] = deque()
         self._asides: deque[Event] = deque()
         self.first_failure: IntoneError | None = None
@@ -73,6 +79,12 @@ class Timeline:
         be."""
         self._in_text = False
 
+    def look_at_head(self) -> None:
+        """Note whether the part that is being sent was sent to its end just now."""
+        head = self._items[0] if self._items else None
+        if isinstance(head, Part):
+            head.all_sent = self._output.has_all_of(head)
+
     def heard_samples(self, now: float) -> int:
         """Where on the timeline a listener is who plays as audio arrives."""
         ahead = self._playout.ahead(now) * self._rate
@@ -86,8 +98,18 @@ class Timeline:
 
     @property
     def unsent_samples(self) -> int:
-        """Samples held in memory."""
+        """Samples of the model that are held in memory."""
         return sum(item.unsent_samples for item in self._items if isinstance(item, Part))
+
+    @property
+    def tail_due_at(self) -> float | None:
+        """When the end of a part that is kept back until the next one goes on has to be sent, or
+        the listener would miss it; None if there is no such end."""
+        return self._playout.dry_at - TAIL_SECONDS if self._output.keeps_tail else None
+
+    def give_tail(self) -> None:
+        """Send it now."""
+        self._output.give_tail()
 
     @property
     def failure(self) -> IntoneError | None:
@@ -115,11 +137,14 @@ class Timeline:
                 if self._items and self._items[0] is head:
                     return None  # it is still being spoken
                 continue
+            if isinstance(head, Finished) and (rest := self._output.finish()).data:
+                assert self._sounding is not None
+                return self._chunk(rest, self._sounding)
             self._items.popleft()
             if isinstance(head, IntoneError):
                 raise head
             if isinstance(head, Flushed):
-                return replace(head, sample_offset=self._sample_offset)
+                return replace(head, sample_offset=self._output.position)
             if isinstance(head, Cleared):
                 self.epoch = head.epoch
             return head
@@ -133,10 +158,11 @@ class Timeline:
         `split` is the text heard and not heard and whether that is an estimate; `flushes` are
         answers that were not yet here; `uncut` is 1 if there was text that never got this far.
         """
+        fade = self._fade_out()
         finished, answered, discarded, dropped = self._drop(Outcome.CLEARED, None)
         self._epochs += 1
         cleared = Cleared(clear_id, self._epochs, dropped + uncut, discarded, *split)
-        self._items.extend([*finished, *answered, *flushes, cleared])
+        self._items.extend([*fade, *finished, *answered, *flushes, cleared])
         self._playout.stopped()
         if self._stats.first_audio_seconds is None:
             self._first_text_at = None
@@ -153,6 +179,7 @@ class Timeline:
     def close(self) -> None:
         """Nobody is left to tell."""
         self._drop(Outcome.CLEARED, None)
+        self._output.close()
 
     def _drop(
         self, outcome: Outcome, error: IntoneError | None
@@ -165,10 +192,10 @@ class Timeline:
         lost_audio = False
         for item in self._items:
             if isinstance(item, Part):
-                was_over = item.outcome is not None
-                samples = item.drop(outcome, error)
-                discarded += samples
-                lost_audio = lost_audio or bool(samples) or not was_over
+                lost = 0 if item.all_sent else max(0, self._made(item) - item.sent_samples)
+                discarded += lost
+                lost_audio = lost_audio or bool(lost) or item.outcome is None
+                item.drop(outcome, error, lost=bool(lost))
                 if not item.sent_samples and item.outcome is outcome:
                     dropped += 1
                 if item.started or item.outcome is not outcome:
@@ -180,22 +207,33 @@ class Timeline:
             elif not isinstance(item, IntoneError):
                 others.append(item)
         self._items.clear()
+        self._output.drop()
         return finished, others, discarded, dropped
+
+    def _made(self, part: Part) -> int:
+        """Samples of a part, at the stream's rate."""
+        if part.kind is SegmentKind.SILENCE:
+            return part.made_samples
+        return round(part.made_samples * self._rate / self._config.model_rate_hertz)
 
     def _take_from(self, part: Part) -> Event | None:
         if part.started and not part.announced:
             part.announced = True
-            part.sample_offset = self._sample_offset
+            part.sample_offset = self._output.position
             if self._config.segment_events:
                 return self._started(part)
-        if part.has_audio:
-            return self._chunk(part)
-        if part.outcome is None:
-            return None
+        if not part.closed:
+            following = self._items[1] if len(self._items) > 1 else None
+            encoded = self._output.next_of(part, following)
+            if encoded is None:
+                return None
+            if encoded.data:
+                return self._heard(encoded, part)
         self._items.popleft()
         return next(iter(self._report(part)), None)
 
-    def _chunk(self, part: Part) -> AudioChunk:
+    def _heard(self, encoded: Encoded, part: Part) -> AudioChunk:
+        """A chunk that the listener hears as speech goes on."""
         now = time.monotonic()
         if self._first_text_at is not None and self._stats.first_audio_seconds is None:
             self._stats.first_audio_seconds = now - self._first_text_at
@@ -203,15 +241,30 @@ class Timeline:
             self._stats.underruns += 1
         self._in_text = True
         self._spoke = self._spoke or part.kind is SegmentKind.SPEECH
-        samples = part.take_chunk(self._rate)
-        data, clipped = encode(samples, self._config.encoding)
-        self._stats.clipped_samples += clipped
-        seconds = len(samples) / self._rate
+        return self._chunk(encoded, part)
+
+    def _chunk(self, encoded: Encoded, part: Part) -> AudioChunk:
+        seconds = encoded.sample_count / self._rate
         self._stats.audio_seconds += seconds
-        self._playout.sent(now, seconds)
-        chunk = AudioChunk(data, part.segment, self._sample_offset, len(samples))
-        self._sample_offset += len(samples)
+        self._stats.clipped_samples = self._output.over_samples
+        self._playout.sent(time.monotonic(), seconds)
+        chunk = AudioChunk(encoded.data, part.segment, self._sample_offset, encoded.sample_count)
+        self._sample_offset += encoded.sample_count
+        part.sent_samples += encoded.sample_count
+        self._sounding = part
         return chunk
+
+    def _fade_out(self) -> list[AudioChunk]:
+        """What is still heard before a `Clear` takes effect: nothing clicks, and nothing that the
+        encoder holds comes up after it."""
+        if self._sounding is None:
+            return []
+        head = self._items[0] if self._items else None
+        if head is self._sounding and head.kind is SegmentKind.SPEECH and not head.all_sent:
+            rest = self._output.cut(head)
+        else:
+            rest = self._output.settle()
+        return [self._chunk(rest, self._sounding)] if rest.data else []
 
     def _started(self, part: Part) -> SegmentStarted:
         return SegmentStarted(

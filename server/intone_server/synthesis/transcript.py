@@ -12,8 +12,9 @@ MAX_EPOCH_CHARACTERS = 1_000_000
 class Transcript:
     """All text since the last `Clear`, and the parts that spoke it, in order."""
 
-    def __init__(self, sample_rate_hertz: int) -> None:
+    def __init__(self, sample_rate_hertz: int, model_rate_hertz: int) -> None:
         self._rate = sample_rate_hertz
+        self._model_rate = model_rate_hertz
         self._pieces: list[str] = []
         self._start = 0
         self._length = 0
@@ -50,15 +51,15 @@ class Transcript:
             if not part.announced:
                 continue
             heard = min(heard_samples - part.sample_offset, part.sent_samples)
-            all_sent = part.outcome is not None and part.sent_samples == part.made_samples
-            if all_sent and heard == part.sent_samples:
+            if part.all_sent and heard == part.sent_samples:
                 if part.outcome is not Outcome.FAILED:
                     end = part.end
                 continue  # of a failed part nothing more will be heard; what follows may be
             if heard > 0:
-                whole = part.made_samples
+                seconds = part.made_samples / self._model_rate
                 if part.outcome not in (Outcome.COMPLETE, Outcome.NO_END):
-                    whole = max(whole, int(estimated_seconds(part.text) * self._rate))
+                    seconds = max(seconds, estimated_seconds(part.text))
+                whole = max(seconds * self._rate, heard)
                 spoken = text[part.start - self._start : part.end - self._start]
                 end = part.start + _word_end(spoken, heard / whole)
                 estimated = True

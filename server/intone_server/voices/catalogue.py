@@ -1,10 +1,30 @@
 """The one list of voices: what ListVoices shows is exactly what a stream can use."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import contextlib
+import enum
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from intone_server.engines.base import EngineVoice
-from intone_server.errors import Reason, Unavailable, VoiceNotFound
+import structlog
+
+from intone_server.audio.recording import PromptReport
+from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
+from intone_server.errors import (
+    InvalidRequest,
+    NotPossible,
+    Reason,
+    Unavailable,
+    Violation,
+    VoiceExists,
+    VoiceNotFound,
+)
+from intone_server.voices.record import StoredVoice, VoiceRecord
+from intone_server.voices.store import VoiceStore
+
+log = structlog.stdlib.get_logger("intone.voices")
 
 # A voice that could not be brought here may be there in a moment; no sooner than this.
 RETRY_SECONDS = 5.0
@@ -12,44 +32,199 @@ RETRY_SECONDS = 5.0
 LOAD_SECONDS = 60.0
 
 
+class Origin(enum.Enum):
+    """Where a voice comes from."""
+
+    BUILT_IN = "built_in"
+    OPERATOR = "operator"
+    CREATED = "created"
+    IMPORTED = "imported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """A voice that streams can use.
+
+    `ref` is what the engine is asked for. `file` holds the voice state and `digest` is its SHA-256
+    (hexadecimal); for an engine's own voice both are known once it is `loaded`, if it has a state.
+    `create_time` is in seconds since 1970, None for voices that were not created.
+    """
+
+    name: str
+    language: str
+    origin: Origin
+    ref: VoiceRef
+    file: str = ""
+    digest: str = ""
+    license: str = ""
+    loaded: bool = False
+    create_time: float | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    report: PromptReport | None = None
+
+
 class Catalogue:
-    """Voices by name. A name is only ever looked up here: it is never a path or an address."""
+    """Voices by name: the engine's, and those in the store. A name is only ever looked up: it is
+    never a path or an address.
+
+    `load` makes the engine ready for a voice; it raises LookupError with the reason if it cannot.
+    """
 
     def __init__(
         self,
-        voices: Iterable[EngineVoice],
-        default: str,
-        load: Callable[[str], Awaitable[EngineVoice]],
+        info: EngineInfo,
+        store: VoiceStore,
+        load: Callable[[VoiceRef], Awaitable[EngineVoice]],
     ) -> None:
-        self._voices = {voice.name: voice for voice in voices}
+        self._engine_voices = {voice.name: _of_engine(voice) for voice in info.voices}
+        self._fingerprint = info.fingerprint
+        self._store = store
         self._load = load
-        self.default = default
+        self._loaded: set[str] = set()  # keys of created voices
+        self._uses: Counter[str] = Counter()
+        self.default = info.default_voice
 
-    def voices(self, language: str = "") -> list[EngineVoice]:
-        """All voices, or those of one language, ordered by name."""
+    async def voices(self, language: str = "") -> list[Voice]:
+        """All voices, or those of one language, ordered by name. Raises Unavailable."""
+        with storage():
+            stored = await asyncio.to_thread(self._store.all)
+        found = {v.name: self._of_store(v) for v in stored if self._fits(v)} | self._engine_voices
         return sorted(
-            (v for v in self._voices.values() if language in ("", v.language)),
+            (v for v in found.values() if language in ("", v.language)),
             key=lambda voice: voice.name,
         )
 
-    def get(self, name: str) -> EngineVoice:
-        """One voice. Raises VoiceNotFound."""
-        try:
-            return self._voices[name]
-        except KeyError:
-            raise VoiceNotFound(name) from None
+    async def get(self, name: str) -> Voice:
+        """One voice. Raises VoiceNotFound or Unavailable."""
+        if name in self._engine_voices:
+            return self._engine_voices[name]
+        with storage():
+            stored = await asyncio.to_thread(self._store.get, name)
+        if stored is None or not self._fits(stored):
+            raise VoiceNotFound(name)
+        return self._of_store(stored)
 
-    async def make_ready(self, name: str) -> None:
-        """Return when the voice can speak. Raises VoiceNotFound, or Unavailable if its files
-        cannot be had now."""
-        if self.get(name).loaded:
-            return
+    @contextlib.asynccontextmanager
+    async def in_use(self, voice: Voice) -> AsyncIterator[None]:
+        """Make the voice ready to speak, and keep it from being deleted here meanwhile.
+
+        Raises Unavailable if its files cannot be had now.
+        """
+        self._uses[voice.name] += 1
+        try:
+            await self._make_ready(voice)
+            yield
+        finally:
+            self._uses[voice.name] -= 1
+            self._uses += Counter()  # forget the zeros
+
+    async def export(self, name: str) -> tuple[bytes, Voice]:
+        """The state of a voice as a safetensors file. Raises IntoneError."""
+        voice = await self.get(name)
+        if not voice.file:
+            voice = await self._make_ready(voice)
+        if not voice.file:
+            raise NotPossible(
+                Reason.CLONING_UNAVAILABLE, "voices of this engine have no state to export"
+            )
+        with storage():
+            try:
+                return await asyncio.to_thread(Path(voice.file).read_bytes), voice
+            except FileNotFoundError:  # deleted meanwhile
+                raise VoiceNotFound(name) from None
+
+    async def delete(self, name: str) -> bool:
+        """Delete a created voice; False if there is none. Raises IntoneError."""
+        if name in self._engine_voices:
+            description = f"{name!r} is part of the server; only created voices can be deleted"
+            raise InvalidRequest(Reason.BAD_CONFIG, [Violation("name", description)])
+        if self._uses[name]:
+            raise NotPossible(
+                Reason.VOICE_IN_USE, f"{self._uses[name]} calls speak with this voice now"
+            )
+        with storage():
+            stored = await asyncio.to_thread(self._store.get, name)
+            if stored is not None and not self._fits(stored):
+                return False  # nobody sees it here
+            return await asyncio.to_thread(self._store.delete, name)
+
+    async def check_free(self, name: str) -> None:
+        """Raises VoiceExists if the name is taken."""
+        with contextlib.suppress(VoiceNotFound):
+            await self.get(name)
+            raise VoiceExists(name)
+
+    async def _make_ready(self, voice: Voice) -> Voice:
+        if voice.loaded or voice.ref.key in self._loaded:
+            return voice
         try:
             async with asyncio.timeout(LOAD_SECONDS):
-                self._voices[name] = await self._load(name)
+                loaded = await self._load(voice.ref)
         except (LookupError, TimeoutError) as error:
             raise Unavailable(
                 Reason.VOICE_UNAVAILABLE,
                 "the files of this voice cannot be brought here now",
                 retry_after=RETRY_SECONDS,
             ) from error
+        if voice.name not in self._engine_voices:
+            self._loaded.add(voice.ref.key)
+            return replace(voice, loaded=True)
+        ready = self._engine_voices[voice.name] = _of_engine(loaded)
+        return ready
+
+    def _fits(self, voice: StoredVoice) -> bool:
+        """Whether a stored voice is one of this model's, and not hidden by one of its own."""
+        return (
+            voice.model_fingerprint == self._fingerprint and voice.name not in self._engine_voices
+        )
+
+    def _of_store(self, voice: StoredVoice) -> Voice:
+        return of_record(voice, str(voice.file), loaded=voice.digest in self._loaded)
+
+
+@contextlib.contextmanager
+def storage() -> Iterator[None]:
+    """Work with the voice directory. Raises Unavailable for its OSErrors, FileExistsError apart."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        log.error("voice directory", error=str(error))  # noqa: TRY400 - the reason is all there is
+        raise Unavailable(
+            Reason.VOICE_UNAVAILABLE,
+            f"the voice directory cannot be used now: {error.strerror}",
+            retry_after=RETRY_SECONDS,
+        ) from error
+
+
+def of_record(voice: VoiceRecord, file: str, *, loaded: bool) -> Voice:
+    """A created or imported voice as streams see it."""
+    report = None
+    if voice.report is not None:
+        report = PromptReport(**voice.report | {"warnings": tuple(voice.report["warnings"])})
+    return Voice(
+        name=voice.name,
+        language=voice.language,
+        origin=Origin(voice.origin),
+        ref=VoiceRef(voice.digest, file),
+        file=file,
+        digest=voice.digest,
+        loaded=loaded,
+        create_time=voice.create_time,
+        labels=voice.labels,
+        report=report,
+    )
+
+
+def _of_engine(voice: EngineVoice) -> Voice:
+    return Voice(
+        name=voice.name,
+        language=voice.language,
+        origin=Origin.OPERATOR if voice.operator else Origin.BUILT_IN,
+        ref=VoiceRef(voice.name),
+        file=voice.file,
+        digest=voice.digest,
+        license=voice.license,
+        loaded=voice.loaded,
+    )

@@ -15,7 +15,8 @@ from pathlib import Path
 import structlog
 
 from intone_server.audio import Samples
-from intone_server.audio.recording import BadRecording, PromptReport, read_recording
+from intone_server.audio.containers import BadRecording
+from intone_server.audio.recording import PromptReport, read_recording
 from intone_server.engines.base import BadState, CloningUnavailable, Engine
 from intone_server.logs import configure_logging
 from intone_server.workers import wire

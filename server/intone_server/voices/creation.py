@@ -1,0 +1,93 @@
+"""Making a voice and keeping it."""
+
+import asyncio
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from intone_server.engines.base import EngineInfo
+from intone_server.errors import NotPossible, Overloaded, Reason, VoiceExists
+from intone_server.voices.catalogue import Catalogue, Origin, Voice, of_record, storage
+from intone_server.voices.making import VoiceMaker
+from intone_server.voices.record import VoiceRecord
+from intone_server.voices.store import VoiceStore
+from intone_server.workers.messages import VoiceMade
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVoice:
+    """What a caller wants made, checked. Either `prompt`, a recording, or `state` is not empty."""
+
+    name: str
+    language: str
+    prompt: bytes
+    state: bytes
+    labels: dict[str, str]
+    consent_statement: str
+
+
+class VoiceCreator:
+    """Makes voices, of which there can be `max_voices`."""
+
+    def __init__(
+        self,
+        info: EngineInfo,
+        catalogue: Catalogue,
+        store: VoiceStore,
+        maker: VoiceMaker,
+        max_voices: int,
+    ) -> None:
+        self._info = info
+        self._catalogue = catalogue
+        self._store = store
+        self._maker = maker
+        self._max_voices = max_voices
+
+    async def create(self, new: NewVoice, *, keep: bool) -> Voice:
+        """The new voice, or with `keep` False what it would be. Raises IntoneError."""
+        self._check_possible(new)
+        await self._catalogue.check_free(new.name)
+        with storage():
+            count = await asyncio.to_thread(self._store.count)
+        if count >= self._max_voices:
+            raise Overloaded(
+                Reason.VOICE_LIMIT, f"{count:,} voices were created, limit {self._max_voices:,}"
+            )
+        made = await self._maker.make(prompt=new.prompt, state=new.state)
+        record = VoiceRecord(
+            name=new.name,
+            language=new.language,
+            origin=(Origin.CREATED if new.prompt else Origin.IMPORTED).value,
+            digest=made.state.digest,
+            model_fingerprint=self._info.fingerprint,
+            model=self._info.model,
+            create_time=time.time(),
+            labels=new.labels,
+            consent_statement=new.consent_statement,
+            report=_report(made),
+        )
+        if not keep:
+            return of_record(record, "", loaded=False)
+        try:
+            with storage():
+                stored = await asyncio.to_thread(self._store.create, record, made.state.data)
+        except FileExistsError:
+            raise VoiceExists(new.name) from None
+        return of_record(stored, str(stored.file), loaded=False)
+
+    def _check_possible(self, new: NewVoice) -> None:
+        if "voice_import" not in self._info.features:
+            why = f"the {self._info.engine} engine has a fixed set of voices"
+        elif new.prompt and "voice_cloning" not in self._info.features:
+            why = "this model cannot make voices from recordings: its weights for that are gated"
+        else:
+            return
+        raise NotPossible(Reason.CLONING_UNAVAILABLE, why)
+
+
+def _report(made: VoiceMade) -> dict[str, Any] | None:
+    """What was heard in the recording, with what its voice does when it speaks."""
+    if made.report is None:
+        return None
+    report = asdict(made.report)
+    return report | {"warnings": [*report["warnings"], *made.state.warnings]}

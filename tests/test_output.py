@@ -1,0 +1,223 @@
+"""From the model's samples to the audio of a stream, with a worker that the test plays."""
+
+import asyncio
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from intone_server.audio.encoding import Encoding
+from intone_server.engines.base import Ending
+from intone_server.synthesis import events
+from intone_server.synthesis.speech import second_seed
+from intone_server.workers.messages import Audio, Finished
+from test_session import Stage, kinds
+
+FLOATS = {"encoding": Encoding.PCM_F32LE}
+TELEPHONE = {"encoding": Encoding.PCM_F32LE, "sample_rate_hertz": 8000}
+SENTENCE = "One two three. "
+
+
+@pytest.fixture
+def staged() -> Iterator[list[Stage]]:
+    """Stages that are closed at the end."""
+    stages: list[Stage] = []
+    yield stages
+    for stage in stages:
+        stage.session.__exit__(None, None, None)
+        stage.permit.__exit__(None, None, None)
+
+
+def open_stage(staged: list[Stage], **config: object) -> Stage:
+    stage = Stage(config=config)
+    staged.append(stage)
+    return stage
+
+
+def chunks(heard: list[events.Event]) -> list[events.AudioChunk]:
+    return [event for event in heard if isinstance(event, events.AudioChunk)]
+
+
+def samples(heard: list[events.Event]) -> np.ndarray:
+    return np.frombuffer(b"".join(chunk.data for chunk in chunks(heard)), "<f4")
+
+
+async def test_a_clear_fades_out_what_is_being_heard(staged: list[Stage]) -> None:
+    stage = open_stage(staged, **FLOATS)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("")
+    stage.speak(1, end=False)
+    before = samples(await stage.heard())
+    stage.speak(1, end=False)
+    stage.session.clear("c", None)
+    heard = await stage.heard()
+    assert kinds(heard) == ["AudioChunk", "SegmentFinished", "Flushed", "Cleared"]
+    fade = samples(heard)
+    assert len(fade) == 120
+    assert fade[-1] == 0.0
+    assert np.abs(np.diff(np.concatenate([before, fade]))).max() < 0.02
+    finished = heard[1]
+    assert isinstance(finished, events.SegmentFinished)
+    assert finished.sample_count == 1920 + 120
+
+
+async def test_a_clear_fades_out_before_the_next_frame_is_made(staged: list[Stage]) -> None:
+    """Then from the last sample that was heard."""
+    stage = open_stage(staged, **FLOATS)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("")
+    stage.speak(1, end=False)
+    last = samples(await stage.heard())[-1]
+    stage.session.clear("c", None)
+    fade = samples(await stage.heard())
+    assert fade[0] == pytest.approx(last, abs=0.01)
+    assert fade[-1] == 0.0
+
+
+async def test_a_clear_before_any_sound_says_nothing_more(staged: list[Stage]) -> None:
+    stage = open_stage(staged, **FLOATS)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("")
+    stage.speak(1, end=False)
+    stage.session.clear("c", None)
+    assert not chunks(await stage.heard())
+
+
+async def test_the_end_of_a_segment_is_not_kept_for_a_turn_that_has_not_come(
+    staged: list[Stage],
+) -> None:
+    """Although a resampler looks ahead: before Flushed, all is sent."""
+    stage = open_stage(staged, **TELEPHONE)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("f")
+    stage.speak(3)
+    heard = await stage.heard()
+    assert kinds(heard)[-2:] == ["SegmentFinished", "Flushed"]
+    assert sum(chunk.sample_count for chunk in chunks(heard)) == 3 * 640
+
+
+async def test_the_end_of_a_segment_waits_for_the_next_only_while_the_listener_can(
+    staged: list[Stage],
+) -> None:
+    stage = open_stage(staged, **TELEPHONE)
+    stage.session.push_text(SENTENCE + SENTENCE + SENTENCE)
+    stage.speak(5)  # 400 ms, heard by now + 400 ms; the next segment is not made
+    heard = await stage.heard()
+    assert kinds(heard)[-1] == "AudioChunk"
+    missing = 5 * 640 - sum(chunk.sample_count for chunk in chunks(heard))
+    assert 0 < missing < 400
+    await asyncio.sleep(0.35)
+    heard = await stage.heard()
+    assert kinds(heard)[:2] == ["AudioChunk", "SegmentFinished"]
+    assert chunks(heard)[0].sample_count == missing
+
+
+async def test_a_pause_is_exact_to_the_sample_at_any_rate(staged: list[Stage]) -> None:
+    stage = open_stage(staged, **TELEPHONE)
+    stage.session.push_text(SENTENCE)
+    stage.session.pause(0.1)
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    stage.speak(3)
+    stage.speak(3)
+    heard = await stage.heard()
+    found = samples(heard)
+    assert len(found) == 2 * 3 * 640 + 800
+    assert not found[3 * 640 : 3 * 640 + 800].any()
+    assert found[3 * 640 - 1] != 0.0
+    assert found[3 * 640 + 800] != 0.0
+
+
+async def test_gaps_lie_between_segments_and_longer_ones_between_paragraphs(
+    staged: list[Stage],
+) -> None:
+    stage = open_stage(staged, **FLOATS, segment_gap_seconds=0.1, paragraph_gap_seconds=0.3)
+    stage.session.push_text("One two three. Four five six.\n\nSeven eight nine.")
+    stage.session.end_input()
+    for _ in range(3):
+        stage.speak(1)
+    heard = await stage.heard()
+    starts = [event for event in heard if isinstance(event, events.SegmentStarted)]
+    assert [start.kind.value for start in starts] == [
+        "speech",
+        "silence",
+        "speech",
+        "silence",
+        "speech",
+    ]
+    assert [start.sample_offset for start in starts] == [0, 1920, 4320, 6240, 13440]
+    assert len(samples(heard)) == 3 * 1920 + 2400 + 7200
+
+
+async def test_no_gap_before_a_turn_or_beside_a_pause(staged: list[Stage]) -> None:
+    stage = open_stage(staged, **FLOATS, segment_gap_seconds=0.1)
+    for _ in range(2):
+        stage.session.push_text(SENTENCE)
+        stage.session.flush("")
+        stage.speak(1)
+    stage.session.pause(0.2)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("")
+    stage.speak(1)
+    assert len(samples(await stage.heard())) == 3 * 1920 + 4800
+
+
+async def test_a_segment_without_an_end_is_spoken_once_more_for_a_file(
+    staged: list[Stage],
+) -> None:
+    """With another seed, and nothing of the first attempt is heard."""
+    stage = open_stage(staged, **FLOATS, retry_no_end=True)
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    (replica,) = stage.worker.replicas
+    first = replica.generation
+    assert first is not None
+    stage.scheduler.on_report(replica, Audio(first.id, bytes(4 * 1920)))
+    assert not chunks(await stage.heard())
+    stage.scheduler.on_report(replica, Finished(first.id, Ending.NO_END))
+    stage.release()
+    second = replica.generation
+    assert second is not None
+    assert (second.text, second.seed) == (first.text, second_seed(first.seed))
+    stage.speak(2)
+    heard = await stage.heard()
+    assert np.allclose(samples(heard), 0.5)
+    assert len(samples(heard)) == 2 * 1920
+    (finished,) = (e for e in heard if isinstance(e, events.SegmentFinished))
+    assert finished.outcome is events.Outcome.COMPLETE
+
+
+async def test_a_second_attempt_without_an_end_says_so(staged: list[Stage]) -> None:
+    stage = open_stage(staged, **FLOATS, retry_no_end=True)
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    (replica,) = stage.worker.replicas
+    for _ in range(2):
+        assert replica.generation is not None
+        number = replica.generation.id
+        stage.scheduler.on_report(replica, Audio(number, bytes(4 * 1920)))
+        stage.scheduler.on_report(replica, Finished(number, Ending.NO_END))
+        stage.release()
+    heard = await stage.heard()
+    (finished,) = (e for e in heard if isinstance(e, events.SegmentFinished))
+    assert (finished.outcome, finished.sample_count) == (events.Outcome.NO_END, 1920)
+    assert replica.generation is None
+
+
+async def test_nothing_that_an_encoder_holds_is_heard_after_a_clear(staged: list[Stage]) -> None:
+    """A frame of Opus is 20 ms. What is left in the codec is the silence that filled the last ones."""
+    stage = open_stage(staged, encoding=Encoding.OGG_OPUS)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("")
+    stage.speak(1, end=False)
+    told = sum(c.sample_count for c in chunks(await stage.heard()))
+    stage.session.clear("c", None)
+    old = chunks(await stage.heard())
+    told += sum(c.sample_count for c in old)
+    stage.release()
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    stage.speak(1)
+    new = chunks(await stage.heard())
+    assert new[0].sample_offset == told
+    assert 1920 <= sum(c.sample_count for c in new) < 1920 + 2 * 480
