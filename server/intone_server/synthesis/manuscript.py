@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from intone_server.synthesis.boundaries import SPEAKABLE
 from intone_server.synthesis.inline_pauses import InlinePause, PauseFilter
 from intone_server.synthesis.mapped import MappedText
-from intone_server.synthesis.markdown import MarkdownFilter
-from intone_server.synthesis.markdown_parser import strip_markdown
+from intone_server.synthesis.markdown.parser import strip_markdown
+from intone_server.synthesis.markdown.stream import MarkdownFilter
 from intone_server.synthesis.replacements import Replacements
 from intone_server.synthesis.segmenter import CommitReason, Segment, Segmenter
 
