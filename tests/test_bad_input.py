@@ -59,7 +59,7 @@ def sampling(**values: Any) -> Config:
             "UNSUPPORTED_FORMAT",
         ),
         (
-            Config(format=tts_pb2.AudioFormat(sample_rate_hertz=8000)),
+            Config(format=tts_pb2.AudioFormat(sample_rate_hertz=11025)),
             "config.format.sample_rate_hertz",
             "UNSUPPORTED_FORMAT",
         ),
@@ -280,7 +280,8 @@ async def test_bytes_that_are_no_message_are_an_invalid_argument_everywhere(
 async def test_a_message_over_the_size_limit_is_refused(channel: grpc.aio.Channel) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await collect(channel, [text("x" * 2_000_000)])
-    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "limit 1,048,576" in (caught.value.details() or "")
 
 
 async def test_page_sizes_outside_the_range_are_refused(channel: grpc.aio.Channel) -> None:

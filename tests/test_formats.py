@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import time
 
 import av
 import grpc
@@ -146,6 +147,27 @@ def test_a_file_can_have_any_format(builtin_server: ServerProcess, encoding: str
         # libsndfile believes the head of the file.
         seconds = soundfile.info(io.BytesIO(answer.audio)).duration
         assert seconds == pytest.approx(told / 16000, abs=0.2)
+
+
+def test_a_file_of_much_silence_disturbs_nobody_and_is_refused(
+    builtin_server: ServerProcess,
+) -> None:
+    """It is there at once and takes next to no bytes: only its length ends it."""
+    config = tts_pb2.SpeechConfig(text=tts_pb2.TextOptions(inline_pauses=True))
+    config.format.encoding = tts_pb2.AUDIO_ENCODING_OGG_OPUS
+    config.format.sample_rate_hertz = 8000
+    request = tts_pb2.SynthesizeFileRequest(text="[pause:10s] " * 200, config=config)
+    with grpc.insecure_channel(builtin_server.address) as channel:
+        call = tts_pb2_grpc.TextToSpeechServiceStub(channel).SynthesizeFile.future(
+            request, timeout=100
+        )
+        answered = []
+        while not call.done():
+            asked_at = time.monotonic()
+            assert builtin_server.is_serving("liveness")
+            answered.append(time.monotonic() - asked_at)
+        assert call.code() is grpc.StatusCode.OUT_OF_RANGE
+    assert max(answered) < 2.0
 
 
 def test_gain_is_the_same_for_every_sample_of_a_stream(

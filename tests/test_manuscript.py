@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intone_server.synthesis.inline_pauses import InlinePause
-from intone_server.synthesis.manuscript import Manuscript, TextOptions
+from intone_server.synthesis.manuscript import Manuscript, TextOptions, WholeText
 from intone_server.synthesis.replacements import Replacements, Rule
 from intone_server.synthesis.segmenter import CommitReason, Segment, SegmentationMode, Segmenter
 
@@ -38,7 +38,7 @@ def segmenter() -> Segmenter:
 def read_whole(text: str, options: TextOptions) -> list[Segment | InlinePause]:
     """What comes of a whole text."""
     manuscript = Manuscript(segmenter(), options, "en", on_pause=lambda pause: pause)
-    manuscript.push_whole(text)
+    manuscript.push_whole(WholeText.of(text, options))
     manuscript.commit(CommitReason.END_OF_INPUT)
     return list(iter(manuscript.next, None))  # type: ignore[arg-type]
 

@@ -1,6 +1,7 @@
 """From the model's samples to the audio of a stream, with a worker that the test plays."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -101,12 +102,12 @@ async def test_the_end_of_a_segment_waits_for_the_next_only_while_the_listener_c
 ) -> None:
     stage = open_stage(staged, **TELEPHONE)
     stage.session.push_text(SENTENCE + SENTENCE + SENTENCE)
-    stage.speak(5)  # 400 ms, heard by now + 400 ms; the next segment is not made
+    stage.speak(25)  # 2 s; the next segment is not made
     heard = await stage.heard()
     assert kinds(heard)[-1] == "AudioChunk"
-    missing = 5 * 640 - sum(chunk.sample_count for chunk in chunks(heard))
+    missing = 25 * 640 - sum(chunk.sample_count for chunk in chunks(heard))
     assert 0 < missing < 400
-    await asyncio.sleep(0.35)
+    await asyncio.sleep(2.0)
     heard = await stage.heard()
     assert kinds(heard)[:2] == ["AudioChunk", "SegmentFinished"]
     assert chunks(heard)[0].sample_count == missing
@@ -204,8 +205,90 @@ async def test_a_second_attempt_without_an_end_says_so(staged: list[Stage]) -> N
     assert replica.generation is None
 
 
+@pytest.mark.parametrize("frames", [0, 2])
+async def test_a_segment_that_fails_ends_a_file_whenever_it_fails(
+    staged: list[Stage], frames: int
+) -> None:
+    """Also with audio that was kept back until the segment would be whole."""
+    stage = open_stage(staged, **FLOATS, retry_no_end=True)
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    (replica,) = stage.worker.replicas
+    assert replica.generation is not None
+    for _ in range(frames):
+        stage.scheduler.on_report(replica, Audio(replica.generation.id, bytes(4 * 1920)))
+    stage.fail()
+    heard = await stage.heard()
+    assert kinds(heard)[-1] == "Finished"
+    (finished,) = (e for e in heard if isinstance(e, events.SegmentFinished))
+    assert finished.outcome is events.Outcome.FAILED
+
+
+async def test_both_waits_of_a_segment_that_is_spoken_twice_are_counted(
+    staged: list[Stage],
+) -> None:
+    stage = open_stage(staged, **FLOATS, retry_no_end=True)
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    (replica,) = stage.worker.replicas
+    assert replica.generation is not None
+    replica.generation.queue_seconds = 3.0
+    stage.scheduler.on_report(replica, Audio(replica.generation.id, bytes(4 * 1920)))
+    stage.scheduler.on_report(replica, Finished(replica.generation.id, Ending.NO_END))
+    stage.release()
+    stage.speak(2)
+    await stage.heard()
+    assert stage.session.stats.queue_wait_seconds >= 3.0
+
+
+async def test_a_kept_end_does_not_hide_a_client_that_reads_nothing() -> None:
+    stage = Stage(config=dict(TELEPHONE), slow_client_timeout_seconds=0.3)
+    found = asyncio.Event()
+    stage.session.on_slow_client = found.set
+    with stage.permit, stage.session:
+        stage.session.push_text(SENTENCE + SENTENCE)
+        stage.session.end_input()
+        stage.speak(1)
+        await stage.heard()
+        stage.session.drain(10.0)
+        assert kinds([await stage.session.next_event()]) == ["Notice"]  # its write hangs
+        before = time.process_time()
+        async with asyncio.timeout(2):
+            await found.wait()
+        assert time.process_time() - before < 0.2
+
+
+@pytest.mark.parametrize("encoding", [Encoding.PCM_F32LE, Encoding.OGG_OPUS, Encoding.MP3])
+async def test_each_segment_is_told_as_long_as_its_sound_in_any_format(
+    staged: list[Stage], encoding: Encoding
+) -> None:
+    """Although a codec's frame may lie across two of them."""
+    stage = open_stage(staged, encoding=encoding)
+    stage.session.push_text(SENTENCE * 3)
+    stage.session.end_input()
+    for _ in range(3):
+        stage.speak(3)
+    heard = await stage.heard()
+    starts = [e.sample_offset for e in heard if isinstance(e, events.SegmentStarted)]
+    counts = [e.sample_count for e in heard if isinstance(e, events.SegmentFinished)]
+    assert starts == [0, 5760, 11520]
+    assert counts[:2] == [5760, 5760]
+    assert counts[2] >= 5760
+    told = sum(chunk.sample_count for chunk in chunks(heard))
+    assert told == sum(counts)
+
+
+async def test_what_nobody_hears_is_kept_apart_from_nothing(staged: list[Stage]) -> None:
+    stage = open_stage(staged, **FLOATS, segment_gap_seconds=0.5, paragraph_gap_seconds=0.5)
+    stage.session.push_text("One two three.\n\n---\n\nFive six seven.\n\n---")
+    stage.session.end_input()
+    stage.speak(1)
+    stage.speak(1)
+    assert len(samples(await stage.heard())) == 2 * 1920 + 12000
+
+
 async def test_nothing_that_an_encoder_holds_is_heard_after_a_clear(staged: list[Stage]) -> None:
-    """A frame of Opus is 20 ms. What is left in the codec is the silence that filled the last ones."""
+    """A frame of Opus is 20 ms. What is left in it is the silence that filled the last ones."""
     stage = open_stage(staged, encoding=Encoding.OGG_OPUS)
     stage.session.push_text(SENTENCE)
     stage.session.flush("")

@@ -10,7 +10,7 @@ PROPERTY = settings(deadline=None)
 
 
 def said(text: str, *rules: tuple[str, str], match_case: bool = False) -> str:
-    return Replacements([Rule(word, spoken, match_case) for word, spoken in rules]).apply(text)
+    return Replacements([Rule(word, spoken, match_case) for word, spoken in rules]).apply(text)[0]
 
 
 def test_a_word_is_replaced_wherever_it_stands_alone() -> None:
@@ -111,6 +111,11 @@ def test_rules_that_would_blow_the_text_up_are_not_applied() -> None:
     assert len(text) <= MAX_RESULT_CHARACTERS
 
 
+def test_rules_that_are_left_out_are_counted() -> None:
+    rules = [Rule("a", "b" * 500, match_case=False), Rule("c", "d", match_case=False)]
+    assert Replacements(rules).apply("a " * 50 + "c") == ("a " * 50 + "d", 1)
+
+
 def test_a_text_that_is_long_already_may_still_become_shorter() -> None:
     text = "a b " * MAX_RESULT_CHARACTERS
     assert said(text, ("a", "aa"), ("b", "")).split() == ["a"] * MAX_RESULT_CHARACTERS
@@ -128,12 +133,12 @@ RULES = st.builds(Rule, WORDS.filter(str.strip), WORDS, st.booleans())
 @PROPERTY
 @given(st.lists(RULES, max_size=5), st.one_of(st.text(max_size=30), WORDS))
 def test_no_text_and_no_rule_is_too_odd(rules: list[Rule], text: str) -> None:
-    assert len(Replacements(rules).apply(text)) <= MAX_RESULT_CHARACTERS
+    assert len(Replacements(rules).apply(text)[0]) <= MAX_RESULT_CHARACTERS
 
 
 @PROPERTY
 @given(RULES)
 def test_a_word_that_stands_alone_is_always_found(rule: Rule) -> None:
-    applied = Replacements([rule]).apply(f"({rule.word.strip()})")
+    applied, _ = Replacements([rule]).apply(f"({rule.word.strip()})")
     beside_mark = rule.word.strip()[0] == "\u0301"  # it is part of the bracket
     assert beside_mark or applied == f"({rule.spoken})"

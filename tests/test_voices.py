@@ -8,10 +8,12 @@ from pathlib import Path
 
 import grpc
 import grpc.aio
+import numpy as np
 import pytest
 from google.rpc import error_details_pb2
 from google.rpc import status_pb2 as rpc_status_pb2
 
+import recordings
 from fake_engine import STATE_PREFIX
 from intone.v1 import (
     status_pb2,
@@ -165,6 +167,40 @@ def test_a_voice_is_never_a_path_or_an_address(
     assert refusal(speak, fake_server, name)[:2] == ("NOT_FOUND", "VOICE_NOT_FOUND")
 
 
+@pytest.mark.parametrize("size", [1_100_000, 11_000_000])
+def test_uploads_up_to_the_stated_limit_are_taken(voices: Voices, size: int) -> None:
+    """Reported case 88."""
+    seconds = size / 4 / 48000
+    loud = np.tile(recordings.at_rate(recordings.speech(), 48000), 4)[: int(seconds * 48000)]
+    data = recordings.encoded(np.stack([loud, loud], axis=1), "WAV", "PCM_16", 48000)
+    assert abs(len(data) - size) < 1000
+    request = voices_pb2.CreateVoiceRequest(name="mine", prompt=data)
+    made = voices.stub.CreateVoice(request, timeout=60).voice
+    assert made.origin == voices_pb2.VOICE_ORIGIN_CREATED
+    assert 0 < made.report.seconds_used <= 30
+
+
+def test_an_upload_over_the_limit_is_told_both_numbers(voices: Voices) -> None:
+    with pytest.raises(grpc.RpcError, match="has 21,000,000 bytes, limit 20,971,520"):
+        voices.create("mine", bytes(21_000_000))
+
+
+def test_so_many_uploads_are_received_at_once_and_no_more(fake_server: ServerProcess) -> None:
+    """The others hear when to come back; who cancels gives its place to the next."""
+    with grpc.insecure_channel(fake_server.address) as channel:
+        stub = voices_pb2_grpc.VoiceServiceStub(channel)
+        request = voices_pb2.CreateVoiceRequest(
+            name="mine", state=STATE_PREFIX + b"sleep@1000 x", validate_only=True
+        )
+        calls = [stub.CreateVoice.future(request, timeout=60) for _ in range(8)]
+        codes = [call.code().name for call in calls]
+        assert codes.count("RESOURCE_EXHAUSTED") >= 3
+        assert codes.count("OK") >= 1
+        for call in [stub.CreateVoice.future(request, timeout=60) for _ in range(8)]:
+            call.cancel()
+        wait_for(lambda: stub.CreateVoice.future(request, timeout=60).code().name == "OK", 30)
+
+
 def test_a_state_that_is_none_is_refused_with_the_reason(voices: Voices) -> None:
     refused = refusal(voices.create, "mine", b"something else")
     assert refused == ("INVALID_ARGUMENT", "BAD_STATE", ["state"])
@@ -205,7 +241,7 @@ def test_a_voice_in_use_is_not_deleted(fake_server: ServerProcess, voices: Voice
     with grpc.insecure_channel(fake_server.address) as channel:
         stub = tts_pb2_grpc.TextToSpeechServiceStub(channel)
         config = tts_pb2.SpeechConfig(voice="mine")
-        request = tts_pb2.SynthesizeTextRequest(text="frames@100 delay@20", config=config)
+        request = tts_pb2.SynthesizeTextRequest(text="frames@1000 delay@20", config=config)
         call = stub.SynthesizeText(request, timeout=20)
         next(call)
         assert refusal(voices.delete, "mine")[:2] == ("FAILED_PRECONDITION", "VOICE_IN_USE")

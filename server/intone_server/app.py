@@ -31,6 +31,8 @@ from intone_server.transitions import change
 from intone_server.voices.catalogue import Catalogue
 from intone_server.voices.creation import VoiceCreator
 from intone_server.voices.making import VoiceMaker
+from intone_server.voices.memory import MemoryStore
+from intone_server.voices.record import Store
 from intone_server.voices.store import VoiceStore
 from intone_server.workers.launch import Launcher
 from intone_server.workers.loading import WorkerSpec
@@ -109,8 +111,16 @@ class App:
             WorkerSpec(engines[settings.engine], options, settings.log_format)
         )
         self._capacity_changed = asyncio.Event()
-        self._store = VoiceStore(Path(settings.voice_dir or f"{self._states.name}/created"))
+        self._store = self._open_store()
         self._maker: VoiceMaker | None = None
+
+    def _open_store(self) -> Store:
+        """For created voices. Raises OSError if the directory cannot be used."""
+        if self._settings.voice_dir:
+            return VoiceStore(Path(self._settings.voice_dir))
+        if sys.platform == "linux":
+            return MemoryStore()
+        return VoiceStore(Path(self._states.name) / "created")
 
     async def run(self) -> int:
         """Serve until a signal says stop. Returns the exit code."""
@@ -196,7 +206,7 @@ class App:
         if settings.voice_dir:
             features.add("voice_storage")
         elif "voice_import" in features:
-            log.info("created voices are gone when the server stops", hint="--voice-dir keeps them")
+            log.info("created voices live in memory", hint="--voice-dir keeps and shares them")
         if settings.require_consent:
             features.add("consent_required")
         return Runtime(
@@ -283,6 +293,8 @@ class App:
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
         if self._maker is not None:
             await self._maker.stop()
+        if isinstance(self._store, MemoryStore):
+            self._store.close()
         self._states.cleanup()
         log.info("stopped")
 

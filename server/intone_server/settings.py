@@ -131,12 +131,12 @@ class Settings:
     voice_dir: str = _setting(
         "",
         "directory that keeps created voices; several servers may share it; default: none, they "
-        "are gone when the server stops",
+        "live in memory, up to 256 MiB",
         _directory,
     )
     max_voices: int = _setting(1000, "most voices that can be created", _integer(0, 1_000_000))
     max_prompt_bytes: int = _setting(
-        32 * 1024 * 1024,
+        20 * 1024 * 1024,
         "longest recording or voice state in CreateVoice",
         _integer(1, 256 * 1024 * 1024),
     )

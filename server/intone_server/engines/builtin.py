@@ -4,8 +4,10 @@ It makes a whole sentence in one call (about 130 times real time), so it stops w
 rather than one frame.
 """
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,5 +125,7 @@ class BuiltinEngine:
         """One array of float32 samples per sentence of the segment."""
         assert self._tts is not None
         noise = np.random.default_rng(job.seed)
-        for phonemes in self._tts.phonemize(job.text):
+        # Numbers that were spelt out make a segment longer than it was cut.
+        pieces = textwrap.wrap(job.text, MAX_SEGMENT_CHARACTERS) or [job.text]
+        for phonemes in chain.from_iterable(map(self._tts.phonemize, pieces)):
             yield self._tts.from_ids(self._tts.ids(phonemes), rng=noise)

@@ -14,7 +14,14 @@ import grpc
 import grpc.aio
 import structlog
 
-from intone_server.errors import InternalError, IntoneError, InvalidRequest, Reason, Violation
+from intone_server.errors import (
+    InternalError,
+    IntoneError,
+    InvalidRequest,
+    Overloaded,
+    Reason,
+    Violation,
+)
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
 
 log = structlog.stdlib.get_logger("intone.rpc")
@@ -25,6 +32,9 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
 # Longest request: text within its limits, in UTF-8, with room to spare. Uploads have their own.
 MAX_REQUEST_BYTES = 1024 * 1024
 _UPLOADS = ("/intone.v1.VoiceService/CreateVoice",)
+# Uploads that are received at the same time: each of them is held in memory.
+MAX_UPLOADS = 5
+UPLOAD_RETRY_SECONDS = 5.0
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -50,6 +60,9 @@ def current_call() -> Call:
 class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every method: ours with an id and a log line, health and reflection without."""
 
+    def __init__(self) -> None:
+        self._uploads = 0
+
     # grpc's handlers are untyped tuples: what they hold depends on the kind of method.
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         handler = await continuation(handler_call_details)
@@ -58,10 +71,45 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return None
         if not method.startswith("/intone."):
             return _wrap(handler, None, MAX_REQUEST_BYTES)
-        limit = None if method in _UPLOADS else MAX_REQUEST_BYTES
+        limit: int | None = MAX_REQUEST_BYTES
+        if method in _UPLOADS:
+            limit = None
+            if self._uploads >= MAX_UPLOADS:
+                handler = _refused(handler)
+            else:
+                self._count_upload()
         asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
         return _wrap(handler, Call(method.rpartition("/")[2], str(request_id)), limit)
+
+    def _count_upload(self) -> None:
+        """For as long as the task of the call lives: the handler may never be called, if the client
+        leaves before its message has come."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._uploads += 1
+
+        def ended(_: asyncio.Task[Any]) -> None:
+            self._uploads -= 1
+
+        task.add_done_callback(ended)
+
+
+def _refused(handler: Any) -> Any:
+    """The same unary method, which throws its message away unread: there is no room."""
+
+    async def refuse(_request: Any, _context: Context) -> Any:
+        raise Overloaded(
+            Reason.QUEUE_FULL,
+            f"{MAX_UPLOADS} other uploads are being received or worked on",
+            retry_after=UPLOAD_RETRY_SECONDS,
+        )
+
+    return grpc.unary_unary_rpc_method_handler(
+        refuse,
+        request_deserializer=lambda _: None,
+        response_serializer=handler.response_serializer,
+    )
 
 
 def _wrap(handler: Any, call: Call | None, max_bytes: int | None) -> Any:

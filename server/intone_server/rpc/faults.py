@@ -1,5 +1,7 @@
 """What is wrong with a request, collected."""
 
+from collections.abc import Sequence
+
 from google.protobuf import duration_pb2
 
 from intone_server.errors import InvalidRequest, Reason, Violation
@@ -21,6 +23,15 @@ class Faults:
         """Raises InvalidRequest if there is any."""
         if self._reason is not None:
             raise InvalidRequest(self._reason, self._violations)
+
+    def language(self, field: str, tag: str, spoken: Sequence[str]) -> str:
+        """The language of a BCP 47 tag, noted if it is none of those that are spoken; the first of
+        them if there is no tag. Any region of a language is as good."""
+        language = tag.partition("-")[0]
+        if language and language not in spoken:
+            names = ", ".join(spoken) or "unknown"
+            self.add(field, f"the model's language is {names}", Reason.UNSUPPORTED_OPTION)
+        return language or next(iter(spoken), "")
 
     def within(self, field: str, value: float, low: float, high: float) -> bool:
         """Note a number outside its range. NaN is outside every range."""

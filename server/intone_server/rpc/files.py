@@ -1,5 +1,7 @@
 """A whole answer in one file."""
 
+import asyncio
+
 from intone_server.audio.encoding import (
     BYTES_PER_SAMPLE,
     WAV_HEADER_BYTES,
@@ -15,14 +17,14 @@ from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
 
 # Nobody speaks so much faster than estimated; a text that is this much over is refused unspoken.
 SURELY_TOO_LONG = 2.0
+# Silence takes next to no bytes in a compressed file.
+MAX_SECONDS = 600.0
 MAX_AUDIO_BYTES = MAX_FILE_BYTES - WAV_HEADER_BYTES
 
 
 def check_length(text: str, config: SpeechConfig) -> None:
-    """Raises FileTooLong if the audio will surely not fit. Of a compressed file that is known only
-    when it is made."""
-    most_seconds = _most_seconds(config)
-    if most_seconds and estimated_seconds(text) > SURELY_TOO_LONG * most_seconds:
+    """Raises FileTooLong if the audio will surely not fit."""
+    if estimated_seconds(text) > SURELY_TOO_LONG * _most_seconds(config):
         raise _too_long(config)
 
 
@@ -35,8 +37,9 @@ async def collect(session: Session) -> tuple[bytes, list[events.SegmentFinished]
         if isinstance(event, events.AudioChunk):
             audio += event.data
             samples += event.sample_count
-            if len(audio) > MAX_AUDIO_BYTES:
+            if len(audio) > MAX_AUDIO_BYTES or session.stats.audio_seconds > MAX_SECONDS:
                 raise _too_long(session.config)
+            await asyncio.sleep(0)  # silence is there at once, however long it is
         elif isinstance(event, events.SegmentFinished):
             if event.error is not None:
                 raise event.error  # a file with a hole in it would look whole
@@ -55,15 +58,16 @@ async def collect(session: Session) -> tuple[bytes, list[events.SegmentFinished]
     return data, finished
 
 
-def _most_seconds(config: SpeechConfig) -> float | None:
+def _most_seconds(config: SpeechConfig) -> float:
     sample_bytes = BYTES_PER_SAMPLE.get(config.encoding)
-    return MAX_AUDIO_BYTES / sample_bytes / config.sample_rate_hertz if sample_bytes else None
+    if sample_bytes is None:
+        return MAX_SECONDS  # at the most: how well it compresses is known when it is made
+    return min(MAX_SECONDS, MAX_AUDIO_BYTES / sample_bytes / config.sample_rate_hertz)
 
 
 def _too_long(config: SpeechConfig) -> FileTooLong:
-    most_seconds = _most_seconds(config)
-    most = f"{most_seconds:.0f} s that fit" if most_seconds else f"{MAX_FILE_BYTES:,} bytes of"
     return FileTooLong(
         Reason.FILE_TOO_LONG,
-        f"the audio is longer than the {most} one answer; use SynthesizeText, which streams",
+        f"the audio is longer than {MAX_FILE_BYTES:,} bytes or {_most_seconds(config):.0f} s, the "
+        "most that one answer holds; use SynthesizeText, which streams",
     )

@@ -56,11 +56,11 @@ def read_format(
             Reason.UNSUPPORTED_FORMAT,
         )
     rate = audio.sample_rate_hertz or model_rate_hertz
-    rates = supported_rates(encoding) or RATES
-    if rate != model_rate_hertz and rate not in rates:
+    rates = supported_rates(encoding) or (*RATES, model_rate_hertz)
+    if rate not in rates:
         faults.add(
             "config.format.sample_rate_hertz",
-            f"is {rate}, allowed with {encoding.name}: {', '.join(map(str, rates))}",
+            f"is {rate}, allowed with {encoding.name}: {', '.join(map(str, sorted(set(rates))))}",
             Reason.UNSUPPORTED_FORMAT,
         )
     return encoding, rate

@@ -54,14 +54,7 @@ class ConfigReader:
         Raises InvalidRequest with every fault, those that `faults` has already among them. Whether
         the voice exists is the catalogue's to say.
         """
-        language = config.language.partition("-")[0]  # any region of a language is as good
-        if language and language not in self._info.languages:
-            spoken = ", ".join(self._info.languages) or "unknown"
-            faults.add(
-                "config.language",
-                f"the model's language is {spoken}",
-                Reason.UNSUPPORTED_OPTION,
-            )
+        language = faults.language("config.language", config.language, self._info.languages)
         encoding, rate = read_format(
             config.format, default, allowed, self._info.sample_rate_hertz, faults
         )
@@ -100,7 +93,7 @@ class ConfigReader:
         return SpeechConfig(
             voice=voice,
             voice_ref=VoiceRef(voice),
-            language=language or next(iter(self._info.languages), ""),
+            language=language,
             encoding=encoding,
             sample_rate_hertz=rate,
             model_rate_hertz=self._info.sample_rate_hertz,

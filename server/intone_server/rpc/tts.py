@@ -19,7 +19,7 @@ from intone_server.rpc.inputs import STOP_WRITING_SECONDS, Inputs, let_finish_wr
 from intone_server.rpc.runtime import Service
 from intone_server.scheduling.admission import Permit
 from intone_server.synthesis import events
-from intone_server.synthesis.manuscript import load_language
+from intone_server.synthesis.manuscript import WholeText, load_what_is_slow
 from intone_server.synthesis.planning import plan
 from intone_server.synthesis.session import Session
 from intone_server.synthesis.speech import SpeechConfig
@@ -83,10 +83,10 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
     ) -> None:
         config, voice = await self._read_config(request.config, STREAMED, text=request.text)
+        text = await asyncio.to_thread(WholeText.of, request.text, config.text)
         with self._service.admission.admit(stream=False) as permit:
             async with self._open(config, voice, permit) as session:
-                session.push_text(request.text, whole=True)
-                session.end_input()
+                session.speak_whole(text)
                 await self._send(session, context, tts_pb2.SynthesizeTextResponse)
 
     async def SynthesizeFile(
@@ -97,10 +97,10 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         )
         check_length(request.text, config)
         config = replace(config, segment_events=True, retry_no_end=True)
+        text = await asyncio.to_thread(WholeText.of, request.text, config.text)
         with self._service.admission.admit(stream=False) as permit:
             async with self._open(config, voice, permit) as session:
-                session.push_text(request.text, whole=True)
-                session.end_input()
+                session.speak_whole(text)
                 audio, finished = await collect(session)
         return tts_pb2.SynthesizeFileResponse(
             audio=audio,
@@ -114,7 +114,8 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     ) -> tts_pb2.PlanTextResponse:
         config, _ = await self._read_config(request.config, FILES, text=request.text)
         segments = []
-        for segment in plan(request.text, config):
+        text = await asyncio.to_thread(WholeText.of, request.text, config.text)
+        for segment in plan(text, config):
             segments.append(segment)
             await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
         wait_seconds = self._service.scheduler.load().estimated_wait_seconds
@@ -135,11 +136,9 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             limit = self._service.request_limits.max_text_characters
             requests.check_text(text, limit, faults)
         read = runtime.config_reader.read(config, default, allowed, faults)
-        # What is slow the first time is no work for the event loop.
         if read.encoding in COMPRESSED:
             await asyncio.to_thread(load_codecs)
-        if read.text.normalize:
-            await asyncio.to_thread(load_language, read.language)
+        await asyncio.to_thread(load_what_is_slow, read.text, read.language)
         voice = await runtime.catalogue.get(read.voice)
         return replace(read, voice_ref=voice.ref), voice
 

@@ -94,11 +94,8 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         elif size > limit:
             reason = Reason.BAD_AUDIO if source == "prompt" else Reason.BAD_STATE
             faults.add(str(source), f"has {size:,} bytes, limit {limit:,}", reason)
-        languages = self._service.loaded().info.languages
-        language = request.language.partition("-")[0]
-        if language and language not in languages:
-            spoken = ", ".join(languages) or "unknown"
-            faults.add("language", f"the model's language is {spoken}", Reason.UNSUPPORTED_OPTION)
+        info = self._service.loaded().info
+        language = faults.language("language", request.language, info.languages)
         self._check_labels(dict(request.labels), faults)
         consent = request.consent_statement
         if len(consent) > MAX_CONSENT_CHARACTERS:
@@ -111,7 +108,7 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         faults.check()
         return NewVoice(
             name=request.name,
-            language=language or next(iter(languages), ""),
+            language=language,
             prompt=request.prompt,
             state=request.state,
             labels=dict(request.labels),

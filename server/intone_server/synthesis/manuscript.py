@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from intone_server.synthesis.boundaries import SPEAKABLE
 from intone_server.synthesis.inline_pauses import InlinePause, PauseFilter
 from intone_server.synthesis.mapped import MappedText
-from intone_server.synthesis.markdown.parser import strip_markdown
 from intone_server.synthesis.markdown.stream import MarkdownFilter
-from intone_server.synthesis.replacements import Replacements
+from intone_server.synthesis.replacements import MAX_RESULT_CHARACTERS, Replacements
 from intone_server.synthesis.segmenter import CommitReason, Segment, Segmenter
 
 
@@ -20,6 +19,24 @@ class TextOptions:
     inline_pauses: bool = False
     normalize: bool = False
     replacements: Replacements | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeText:
+    """A text that is complete; `stripped` is what is left of it without markdown, if that is asked
+    for."""
+
+    text: str
+    stripped: MappedText | None
+
+    @classmethod
+    def of(cls, text: str, options: TextOptions) -> "WholeText":
+        """Takes up to half a second for 10,000 characters: not for the event loop."""
+        if not options.strip_markdown:
+            return cls(text, None)
+        from intone_server.synthesis.markdown.parser import strip_markdown  # takes 0.2 s to load
+
+        return cls(text, strip_markdown(text))
 
 
 class Manuscript:
@@ -36,12 +53,15 @@ class Manuscript:
         language: str,
         *,
         on_pause: Callable[[InlinePause], object],
+        on_altered: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`on_pause` gives the mark that `next` returns for a pause in the text."""
+        """`on_pause` gives the mark that `next` returns for a pause in the text. `on_altered` hears
+        of what was not done as it was asked for."""
         self._segmenter = segmenter
         self._options = options
         self._language = language
         self._on_pause = on_pause
+        self._on_altered = on_altered
         self._filters = options.strip_markdown or options.inline_pauses
         self._position = 0
         self._reset()
@@ -86,21 +106,13 @@ class Manuscript:
         else:
             self._give(self._markdown.feed(mapped) if self._markdown else mapped)
 
-    def push_whole(self, text: str) -> None:
-        """Append text that nothing will follow: a parser of the whole takes its markdown out."""
-        if self._markdown is None:
-            self.push(text)
-            return
-        start = self._position
-        self._push_raw(text)
-        stripped = strip_markdown(text)
-        self._give(
-            MappedText(
-                stripped.text,
-                [start + at for at in stripped.starts],
-                [start + at for at in stripped.ends],
-            )
-        )
+    def push_whole(self, text: WholeText) -> None:
+        """Give all the text that there will be."""
+        if text.stripped is None:
+            self.push(text.text)
+        else:
+            self._push_raw(text.text)
+            self._give(text.stripped)
 
     def commit(self, reason: CommitReason, mark: object = None) -> None:
         """Make segments of all text pushed so far; `next` returns `mark` after the last one."""
@@ -127,7 +139,12 @@ class Manuscript:
         segment = self._translated(item) if self._filters else item
         spoken = segment.spoken_text
         if self._options.replacements is not None:
-            spoken = self._options.replacements.apply(spoken)
+            spoken, left_out = self._options.replacements.apply(spoken)
+            if left_out:
+                self._on_altered(
+                    f"{left_out} replacements were not made: the segment would be longer than "
+                    f"{MAX_RESULT_CHARACTERS:,} characters"
+                )
         if self._options.normalize:
             from intone_server.synthesis.normalizing import normalize  # here: few streams need it
 
@@ -178,8 +195,12 @@ class Manuscript:
         return replace(segment, start=start, end=end, text=text)
 
 
-def load_language(language: str) -> None:
-    """Load what `TextOptions.normalize` needs of a language. Any thread may."""
-    from intone_server.synthesis.normalizing import normalize
+def load_what_is_slow(options: TextOptions, language: str) -> None:
+    """Load what the options need, which takes a part of a second the first time: not for the event
+    loop. Any thread may."""
+    if options.normalize:
+        from intone_server.synthesis.normalizing import normalize
 
-    normalize("1", language)
+        normalize("1", language)
+    if options.replacements is not None:
+        options.replacements.compile()

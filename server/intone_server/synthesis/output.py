@@ -94,6 +94,7 @@ class Output:
     def give_tail(self) -> None:
         """Do not wait for the next part any longer: the run is over where this one ends."""
         self._tail_is_due = True
+        self.keeps_tail = False
 
     def finish(self) -> Encoded:
         """Nothing will follow: what the encoder keeps, and what ends the file. Once."""

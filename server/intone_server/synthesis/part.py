@@ -22,10 +22,11 @@ from intone_server.synthesis.speech import (
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A pause of so many samples at code point `position` of the stream's text."""
+    """A pause of so many samples, at code points `start` up to `end` of the stream's text."""
 
     samples: int
-    position: int
+    start: int
+    end: int
 
 
 class Part:
@@ -70,7 +71,7 @@ class Part:
         self._buffer = SampleBuffer()
         self._silence = 0
         self._waits_for_end = False  # nothing of it is given away before
-        self._earlier_run_seconds = 0.0  # of a first attempt
+        self._earlier_run_seconds = self._earlier_queue_seconds = 0.0  # of a first attempt
 
     @classmethod
     def speech(
@@ -115,8 +116,8 @@ class Part:
         part = cls(
             segment=index,
             kind=SegmentKind.SILENCE,
-            start=silence.position,
-            end=silence.position,
+            start=silence.start,
+            end=silence.end,
             text="",
             seed=0,
             reason=CommitReason.PAUSE,
@@ -154,13 +155,15 @@ class Part:
 
     def end_with(self, outcome: Outcome, error: IntoneError | None = None) -> None:
         """No more audio will be made."""
+        self._waits_for_end = False
         self.outcome = outcome
         self.error = error
 
     @property
     def queue_seconds(self) -> float:
         """How long it waited for a replica."""
-        return self.generation.queue_seconds if self.generation else 0.0
+        last = self.generation.queue_seconds if self.generation else 0.0
+        return self._earlier_queue_seconds + last
 
     @property
     def run_seconds(self) -> float:
@@ -191,7 +194,9 @@ class Part:
         assert first is not None
         self._buffer.drop()
         self.made_samples = 0
+        self._waits_for_end = False
         self._earlier_run_seconds = first.run_seconds
+        self._earlier_queue_seconds = first.queue_seconds
         self.seed = second_seed(self.seed)
         self.generation = self._generation(first.voice, first.sampling)
 
@@ -214,7 +219,6 @@ class Part:
             self._begin_again()
         else:
             self.end_with(Outcome.NO_END if no_end else Outcome.COMPLETE)
-        self._waits_for_end = False
         self._on_change(self)
 
     def on_failed(self, error: IntoneError) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from intone_server.synthesis.inline_pauses import InlinePause
-from intone_server.synthesis.manuscript import Manuscript
+from intone_server.synthesis.manuscript import Manuscript, WholeText
 from intone_server.synthesis.segmenter import CommitReason, Segment
 from intone_server.synthesis.spacing import Spacing
 from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
@@ -25,7 +25,7 @@ class PlannedSegment:
     seconds: float
 
 
-def plan(text: str, config: SpeechConfig) -> Iterator[PlannedSegment]:
+def plan(text: WholeText, config: SpeechConfig) -> Iterator[PlannedSegment]:
     """The segments of a whole text, one at a time."""
     manuscript = Manuscript(
         config.segmenter(), config.text, config.language, on_pause=lambda pause: pause

@@ -21,6 +21,7 @@ from intone_server.synthesis.events import (
     NoticeKind,
     Stats,
 )
+from intone_server.synthesis.manuscript import WholeText
 from intone_server.synthesis.segmenter import CommitReason, SegmentationMode
 from intone_server.synthesis.speaker import MAX_WAITING_EVENTS, Speaker
 from intone_server.synthesis.speech import SpeechConfig
@@ -109,13 +110,17 @@ class Session:
 
     # Input
 
-    def push_text(self, text: str, *, whole: bool = False) -> None:
-        """Append a text piece. Empty text is a heartbeat. `whole`: no other will follow. Raises
-        InvalidRequest."""
+    def speak_whole(self, text: WholeText) -> None:
+        """Speak this text, then finish. Raises InvalidRequest."""
+        self._speaker.push_whole(text, time.monotonic())
+        self.end_input()
+
+    def push_text(self, text: str) -> None:
+        """Append a text piece. Empty text is a heartbeat. Raises InvalidRequest."""
         now = time.monotonic()
         self._deadlines.heard(now, text=bool(text))
         if text and self._state is SessionState.SPEAKING:
-            self._speaker.push(text, now, whole=whole)
+            self._speaker.push(text, now)
         self._advance()
 
     def flush(self, flush_id: str) -> None:

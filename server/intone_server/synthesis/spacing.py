@@ -16,6 +16,8 @@ class Spacing:
 
         Anything else (a pause, the end of a turn) is apart as it is.
         """
+        if isinstance(item, Segment) and not item.speakable:
+            return 0.0  # nobody hears it
         followed, self._follows_speech = self._follows_speech, isinstance(item, Segment)
         if not (followed and isinstance(item, Segment)):
             return 0.0

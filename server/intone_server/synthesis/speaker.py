@@ -14,7 +14,7 @@ from intone_server.synthesis.events import (
     Stats,
 )
 from intone_server.synthesis.inline_pauses import InlinePause
-from intone_server.synthesis.manuscript import Manuscript
+from intone_server.synthesis.manuscript import Manuscript, WholeText
 from intone_server.synthesis.part import Part, Silence
 from intone_server.synthesis.segmenter import CommitReason, Segment
 from intone_server.synthesis.spacing import Spacing
@@ -51,7 +51,11 @@ class Speaker:
         self._on_audio = on_audio
         self._on_ended = on_ended
         self._manuscript = Manuscript(
-            config.segmenter(), config.text, config.language, on_pause=self._inline_pause
+            config.segmenter(),
+            config.text,
+            config.language,
+            on_pause=self._inline_pause,
+            on_altered=self._tell_altered,
         )
         self._spacing = Spacing(config)
         self._transcript = Transcript(config.sample_rate_hertz, config.model_rate_hertz)
@@ -86,17 +90,21 @@ class Speaker:
             and len(self.timeline) < MAX_WAITING_EVENTS
         )
 
-    def push(self, text: str, now: float, *, whole: bool = False) -> None:
-        """Append text that came at `now`; `whole`: it is all there will be. Raises
-        InvalidRequest."""
+    def push(self, text: str, now: float) -> None:
+        """Append text that came at `now`. Raises InvalidRequest."""
+        self._note(text, now)
+        self._manuscript.push(text)
+
+    def push_whole(self, text: WholeText, now: float) -> None:
+        """Give all the text that there will be. Raises InvalidRequest."""
+        self._note(text.text, now)
+        self._manuscript.push_whole(text)
+
+    def _note(self, text: str, now: float) -> None:
         self._transcript.push(text)
         self._stats.characters += len(text)
         if not text.isspace():
             self.timeline.text_came(now)
-        if whole:
-            self._manuscript.push_whole(text)
-        else:
-            self._manuscript.push(text)
 
     def commit(self, reason: CommitReason, then: Flushed | Silence | None = None) -> None:
         """Speak all text pushed so far, and then say or do this."""
@@ -127,17 +135,23 @@ class Speaker:
 
     def pause(self, samples: int) -> None:
         """Exact silence at this point of the text."""
-        self.commit(CommitReason.PAUSE, Silence(samples, self._manuscript.position))
+        position = self._manuscript.position
+        self.commit(CommitReason.PAUSE, Silence(samples, position, position))
 
     def _inline_pause(self, pause: InlinePause) -> Silence:
         """A pause in the text; the client is told if it is not as long as it says."""
         if pause.asked_seconds != pause.seconds:
-            message = f"a pause of {pause.asked_seconds:g} s in the text lasts {pause.seconds:g} s"
-            self.timeline.aside(Notice(NoticeKind.TEXT_ALTERED, message, 0.0))
-        return Silence(round(pause.seconds * self._config.sample_rate_hertz), pause.start)
+            self._tell_altered(
+                f"a pause of {pause.asked_seconds:g} s in the text lasts {pause.seconds:g} s"
+            )
+        samples = round(pause.seconds * self._config.sample_rate_hertz)
+        return Silence(samples, pause.start, pause.end)
+
+    def _tell_altered(self, message: str) -> None:
+        self.timeline.aside(Notice(NoticeKind.TEXT_ALTERED, message, 0.0))
 
     def _be_silent(self, seconds: float, position: int) -> None:
-        silence = Silence(round(seconds * self._config.sample_rate_hertz), position)
+        silence = Silence(round(seconds * self._config.sample_rate_hertz), position, position)
         self._put(Part.silence(silence, self._stats.segments))
 
     def clear(self, clear_id: str, heard_samples: int | None, now: float) -> None:

@@ -229,6 +229,7 @@ class Timeline:
                 return None
             if encoded.data:
                 return self._heard(encoded, part)
+            self._count(part)
         self._items.popleft()
         return next(iter(self._report(part)), None)
 
@@ -250,9 +251,15 @@ class Timeline:
         self._playout.sent(time.monotonic(), seconds)
         chunk = AudioChunk(encoded.data, part.segment, self._sample_offset, encoded.sample_count)
         self._sample_offset += encoded.sample_count
-        part.sent_samples += encoded.sample_count
+        self._count(part)
         self._sounding = part
         return chunk
+
+    def _count(self, part: Part) -> None:
+        """How much of a part was encoded. The codecs' frames lie across parts, and their bytes come
+        out later: positions tell, not chunks."""
+        if part.announced:
+            part.sent_samples = self._output.position - part.sample_offset
 
     def _fade_out(self) -> list[AudioChunk]:
         """What is still heard before a `Clear` takes effect: nothing clicks, and nothing that the

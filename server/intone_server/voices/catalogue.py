@@ -21,8 +21,7 @@ from intone_server.errors import (
     VoiceExists,
     VoiceNotFound,
 )
-from intone_server.voices.record import StoredVoice, VoiceRecord
-from intone_server.voices.store import VoiceStore
+from intone_server.voices.record import Store, StoredVoice, VoiceRecord
 
 log = structlog.stdlib.get_logger("intone.voices")
 
@@ -73,7 +72,7 @@ class Catalogue:
     def __init__(
         self,
         info: EngineInfo,
-        store: VoiceStore,
+        store: Store,
         load: Callable[[VoiceRef], Awaitable[EngineVoice]],
     ) -> None:
         self._engine_voices = {voice.name: _of_engine(voice) for voice in info.voices}
@@ -82,6 +81,7 @@ class Catalogue:
         self._load = load
         self._loaded: set[str] = set()  # keys of created voices
         self._uses: Counter[str] = Counter()
+        self._leaving: set[str] = set()  # being deleted
         self.default = info.default_voice
 
     async def voices(self, language: str = "") -> list[Voice]:
@@ -110,6 +110,8 @@ class Catalogue:
 
         Raises Unavailable if its files cannot be had now.
         """
+        if voice.name in self._leaving:
+            raise VoiceNotFound(voice.name)
         self._uses[voice.name] += 1
         try:
             await self._make_ready(voice)
@@ -142,16 +144,21 @@ class Catalogue:
             raise NotPossible(
                 Reason.VOICE_IN_USE, f"{self._uses[name]} calls speak with this voice now"
             )
-        with storage():
-            stored = await asyncio.to_thread(self._store.get, name)
-            if stored is not None and not self._fits(stored):
-                return False  # nobody sees it here
-            return await asyncio.to_thread(self._store.delete, name)
+        self._leaving.add(name)
+        try:
+            with storage():
+                stored = await asyncio.to_thread(self._store.get, name)
+                if stored is not None and not self._fits(stored):
+                    return False  # nobody sees it here
+                return await asyncio.to_thread(self._store.delete, name)
+        finally:
+            self._leaving.discard(name)
 
     async def check_free(self, name: str) -> None:
-        """Raises VoiceExists if the name is taken."""
-        with contextlib.suppress(VoiceNotFound):
-            await self.get(name)
+        """Raises VoiceExists if the name is taken, if only by a voice for another model."""
+        with storage():
+            stored = await asyncio.to_thread(self._store.get, name)
+        if name in self._engine_voices or stored is not None:
             raise VoiceExists(name)
 
     async def _make_ready(self, voice: Voice) -> Voice:

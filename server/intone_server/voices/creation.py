@@ -9,8 +9,7 @@ from intone_server.engines.base import EngineInfo
 from intone_server.errors import NotPossible, Overloaded, Reason, VoiceExists
 from intone_server.voices.catalogue import Catalogue, Origin, Voice, of_record, storage
 from intone_server.voices.making import VoiceMaker
-from intone_server.voices.record import VoiceRecord
-from intone_server.voices.store import VoiceStore
+from intone_server.voices.record import Store, StoreFull, VoiceRecord
 from intone_server.workers.messages import VoiceMade
 
 
@@ -33,7 +32,7 @@ class VoiceCreator:
         self,
         info: EngineInfo,
         catalogue: Catalogue,
-        store: VoiceStore,
+        store: Store,
         maker: VoiceMaker,
         max_voices: int,
     ) -> None:
@@ -73,6 +72,8 @@ class VoiceCreator:
                 stored = await asyncio.to_thread(self._store.create, record, made.state.data)
         except FileExistsError:
             raise VoiceExists(new.name) from None
+        except StoreFull as error:
+            raise Overloaded(Reason.VOICE_LIMIT, str(error)) from None
         return of_record(stored, str(stored.file), loaded=False)
 
     def _check_possible(self, new: NewVoice) -> None:

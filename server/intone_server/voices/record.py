@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from intone_server.settings import VOICE_NAME
 
@@ -18,6 +18,10 @@ END_OF_TIME = 253_402_300_800
 
 # The file of a state: NAME.<random>.safetensors.
 STATE_FILE = re.compile(rf"({VOICE_NAME.pattern})\.[0-9a-f]{{16}}\.safetensors")
+
+
+class StoreFull(Exception):
+    """No voice can be kept any more. The message, for callers, says how much there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,25 @@ class StoredVoice(VoiceRecord):
     file: Path
 
 
+class Store(Protocol):
+    """Where voices are kept. Calls may block, and come from any thread."""
+
+    def create(self, voice: VoiceRecord, state: bytes) -> StoredVoice:
+        """Keep a voice. Raises FileExistsError, StoreFull or OSError."""
+
+    def get(self, name: str) -> StoredVoice | None:
+        """The voice of this name, as it is now. Raises OSError."""
+
+    def all(self) -> list[StoredVoice]:
+        """All voices, ordered by name. Raises OSError."""
+
+    def count(self) -> int:
+        """How many names are taken. Raises OSError."""
+
+    def delete(self, name: str) -> bool:
+        """Remove a voice; False if there is none. Raises OSError."""
+
+
 def _is_text(value: Any) -> bool:
     # Half a surrogate pair, which JSON can write, fits no UTF-8.
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
@@ -68,11 +91,13 @@ def _is_labels(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_text, [*value, *value.values()]))
 
 
+_NUMBERS = ("seconds_used", "level_dbfs", "clipped_ratio", "speech_ratio")
+
+
 def _is_report(value: Any) -> bool:
-    numbers = ("seconds_used", "level_dbfs", "clipped_ratio", "speech_ratio")
     return value is None or (
         isinstance(value, dict)
-        and all(_is_number(value.get(key)) for key in numbers)
+        and all(_is_number(value.get(key)) for key in _NUMBERS)
         and isinstance(value.get("warnings"), list)
         and all(map(_is_text, value["warnings"]))
     )
@@ -117,4 +142,6 @@ def from_json(name: str, data: bytes, directory: Path) -> StoredVoice:
     match = STATE_FILE.fullmatch(file) if isinstance(file, str) else None
     if record["name"] != name or match is None or match[1] != name:
         raise ValueError("name or file is not that of this voice, or no voice can have it")
+    if record["report"] is not None:
+        record["report"] = {key: record["report"][key] for key in (*_NUMBERS, "warnings")}
     return StoredVoice(**{key: record[key] for key in _FIELDS}, file=directory / match[0])

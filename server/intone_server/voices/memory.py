@@ -1,0 +1,68 @@
+"""Created and imported voices of one server, in its memory: gone when it ends, however it ends."""
+
+import dataclasses
+import errno
+import os
+from pathlib import Path
+
+from intone_server.voices.record import StoredVoice, StoreFull, VoiceRecord
+
+# All states together. One of thirty seconds takes 19 MB.
+MAX_BYTES = 256 * 1024 * 1024
+
+
+class MemoryStore:
+    """Like `VoiceStore`, for a server without a directory of its own.
+
+    A state is a file without a name (memfd_create(2)), which other processes of this server open
+    through this one's entry in /proc. Linux only.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._voices: dict[str, tuple[StoredVoice, int]] = {}  # with the descriptor
+
+    def create(self, voice: VoiceRecord, state: bytes) -> StoredVoice:
+        """Keep a voice. Raises FileExistsError or StoreFull."""
+        if voice.name in self._voices:
+            raise FileExistsError(errno.EEXIST, "a voice of this name exists", voice.name)
+        kept = sum(os.fstat(descriptor).st_size for _, descriptor in self._voices.values())
+        if kept + len(state) > self._max_bytes:
+            raise StoreFull(
+                f"the voices in memory take {kept:,} bytes, and this one {len(state):,}, limit "
+                f"{self._max_bytes:,}; a server with a --voice-dir keeps more"
+            )
+        descriptor = os.memfd_create(f"voice-{voice.name}")
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(state)
+        fields = {f.name: getattr(voice, f.name) for f in dataclasses.fields(VoiceRecord)}
+        path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+        stored = StoredVoice(**fields, file=path)
+        self._voices[voice.name] = (stored, descriptor)
+        return stored
+
+    def get(self, name: str) -> StoredVoice | None:
+        """The voice of this name."""
+        found = self._voices.get(name)
+        return found[0] if found else None
+
+    def all(self) -> list[StoredVoice]:
+        """All voices, ordered by name."""
+        return [stored for _, (stored, _) in sorted(self._voices.items())]
+
+    def count(self) -> int:
+        """How many voices there are."""
+        return len(self._voices)
+
+    def delete(self, name: str) -> bool:
+        """Forget a voice; False if there is none."""
+        found = self._voices.pop(name, None)
+        if found is None:
+            return False
+        os.close(found[1])
+        return True
+
+    def close(self) -> None:
+        """Forget all."""
+        for name in list(self._voices):
+            self.delete(name)
