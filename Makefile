@@ -24,7 +24,7 @@ demo: $(VENV)/builtin.stamp  ## Start a server, say a sentence into hello.wav, s
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/demo.py
 
 test: $(VENV)/test.stamp  ## Install what the tests need and run them all
-	$(BIN)/python -m pytest -m "not system"
+	$(BIN)/python -m pytest -m "not system" -n 2 --dist loadfile
 
 test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq, ffmpeg)
 	$(BIN)/python -m pytest -m system

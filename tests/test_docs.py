@@ -54,7 +54,8 @@ def run(command: list[str], server: ServerProcess, directory: Path) -> str:
 
 @pytest.mark.parametrize("line", LINES)
 def test_each_command_line_runs(line: str, server: ServerProcess, tmp_path: Path) -> None:
-    """Where a line pipes through jq, which may not be here, Python takes its place."""
+    """Where a line pipes through jq, which may not be here, Python takes its place.
+    Reported case 93."""
     command, _, after = line.partition(" | jq ")
     output = run(["bash", "-euo", "pipefail", "-c", command], server, tmp_path)
     if after:

@@ -59,6 +59,7 @@ def native(builtin_server: ServerProcess) -> np.ndarray:
 def test_a_stream_at_another_rate_is_the_whole_converted_at_once(
     builtin_server: ServerProcess, native: np.ndarray, rate: int
 ) -> None:
+    """Reported cases 71 and 78."""
     events, chunks = stream(builtin_server, rate=rate)
     samples = np.frombuffer(joined(chunks), "<f4")
     whole = soxr.resample(native, 24000, rate, quality="HQ")
@@ -128,6 +129,7 @@ def test_telephone_audio_has_a_byte_a_sample_and_sounds_like_the_whole(
 
 @pytest.mark.parametrize("encoding", ["WAV", "OGG_OPUS", "FLAC", "MP3", "MULAW", "PCM_F32LE"])
 def test_a_file_can_have_any_format(builtin_server: ServerProcess, encoding: str) -> None:
+    """Reported cases 70 and 77."""
     config = tts_pb2.SpeechConfig(sampling=tts_pb2.Sampling(seed=3))
     config.format.encoding = tts_pb2.AudioEncoding.Value(f"AUDIO_ENCODING_{encoding}")
     config.format.sample_rate_hertz = 16000
@@ -173,6 +175,7 @@ def test_a_file_of_much_silence_disturbs_nobody_and_is_refused(
 def test_gain_is_the_same_for_every_sample_of_a_stream(
     builtin_server: ServerProcess, native: np.ndarray
 ) -> None:
+    """Reported case 75."""
     samples = np.frombuffer(joined(stream(builtin_server, gain_db=-6.0)[1]), "<f4")
     assert np.allclose(samples, native * 10 ** (-6 / 20), atol=1e-6)
 
@@ -180,6 +183,7 @@ def test_gain_is_the_same_for_every_sample_of_a_stream(
 def test_much_gain_is_limited_and_counted_and_never_clips(
     builtin_server: ServerProcess, native: np.ndarray
 ) -> None:
+    """Reported case 74."""
     events, chunks = stream(builtin_server, gain_db=20.0)
     samples = np.frombuffer(joined(chunks), "<f4")
     assert np.abs(samples).max() <= 0.9801
@@ -198,6 +202,7 @@ def test_much_gain_is_limited_and_counted_and_never_clips(
 def test_a_format_that_a_stream_cannot_have_is_refused_by_name(
     builtin_server: ServerProcess, encoding: str, rate: int, field: str
 ) -> None:
+    """Reported case 77."""
     with pytest.raises(grpc.RpcError) as caught:
         stream(builtin_server, encoding, rate)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -67,6 +67,7 @@ def asked(mark: str) -> list[float]:
     ],
 )
 def test_a_mark_becomes_a_pause_of_its_length(mark: str, seconds: float) -> None:
+    """Reported case 112."""
     assert asked(mark) == [seconds]
 
 

@@ -251,6 +251,7 @@ CASES = [(language, *case) for language, table in SAMPLES.items() for case in ta
 
 @pytest.mark.parametrize(("language", "written", "said"), CASES)
 def test_what_is_written_is_said_as_people_say_it(language: str, written: str, said: str) -> None:
+    """Reported cases 48, 56 and 58."""
     assert normalize(written, language) == said
 
 

@@ -44,6 +44,7 @@ def samples(heard: list[events.Event]) -> np.ndarray:
 
 
 async def test_a_clear_fades_out_what_is_being_heard(staged: list[Stage]) -> None:
+    """Reported case 73."""
     stage = open_stage(staged, **FLOATS)
     stage.session.push_text(SENTENCE)
     stage.session.flush("")

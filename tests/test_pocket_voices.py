@@ -182,6 +182,7 @@ def test_a_new_voice_that_says_next_to_nothing_is_told(
     shortest: float,
     said: list[str],
 ) -> None:
+    """Reported case 84."""
     monkeypatch.setattr(engine._model, "eos_threshold", -100.0)
     monkeypatch.setattr(pocket_making, "SHORTEST_TEST_SECONDS", shortest)
     warnings = pocket_making.try_out(engine._model, engine._format.read(made.data))
@@ -203,6 +204,7 @@ def test_a_model_that_cannot_clone_takes_states_alone(
 async def test_int8_makes_voices_in_a_process_of_its_own(
     tiny_pocket: TinyPocket, engine: PocketEngine
 ) -> None:
+    """Reported case 91."""
     chosen = options(tiny_pocket, quantize=True)
     spec = WorkerSpec("intone_server.engines.pocket:PocketEngine", chosen, "json")
     with running_launcher(spec) as launcher:
@@ -374,6 +376,8 @@ def test_a_made_voice_tells_its_model(engine: PocketEngine, made: VoiceState) ->
 def test_a_name_is_never_opened_as_a_path_or_an_address(
     engine: PocketEngine, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
+    """Reported case 97."""
+
     def opened(*_: object) -> None:
         pytest.fail("it was opened")
 

@@ -73,6 +73,7 @@ class TestFormats:
         ],
     )
     def test_a_file_of_each_format_gives_its_samples(self, form: str, coding: str) -> None:
+        """Reported case 82."""
         samples, report = read_recording(encoded(sentence(), form, coding), RATE)
         assert samples.dtype == np.float32
         assert samples.ndim == 1
@@ -404,6 +405,7 @@ class TestSpeech:
         assert [w.split(":")[0] for w in report.warnings] == ["little speech"]
 
     def test_quiet_speech_is_warned_of(self) -> None:
+        """Reported case 85."""
         report = report_of(float_wav(at_level(speech(), -47)))
         assert "very quiet: speech is at -45 dBFS, better are -40 dBFS and more" in report.warnings
 
@@ -450,6 +452,7 @@ BAD_SOUNDS = {
 class TestNoSpeech:
     @pytest.mark.parametrize("sound", BAD_SOUNDS)
     def test_what_is_not_speech_is_refused(self, sound: str) -> None:
+        """Reported cases 84 and 85."""
         samples, found = BAD_SOUNDS[sound]
         message = refusal_of(float_wav(samples))
         assert found in message

@@ -196,6 +196,7 @@ def test_four_characters_are_enough_for_a_chinese_or_japanese_sentence() -> None
 
 
 def test_short_sentences_are_spoken_alone_where_a_commit_ends_the_text() -> None:
+    """Reported case 49."""
     target = segmenter()
     for reason in (CommitReason.FLUSH, CommitReason.PAUSE, CommitReason.END_OF_INPUT):
         target.push("Yes. ")
@@ -313,6 +314,7 @@ def test_nothing_lies_before_the_first_segment_after_a_drop() -> None:
 
 
 def test_five_paragraphs_of_three_sentences_are_fifteen_segments() -> None:
+    """Reported case 43."""
     paragraph = "The first one is here. Is it the second? That was the third!"
     assert len(segments("\n\n".join([paragraph] * 5))) == 15
 

@@ -259,6 +259,7 @@ async def test_stop_ends_what_runs_and_what_waits(launcher: Launcher) -> None:
 
 
 async def test_a_running_stream_goes_on_while_a_voice_is_made(launcher: Launcher) -> None:
+    """Reported case 23."""
     worker = await launcher.launch()
     maker = VoiceMaker(launcher.launch_maker, RATE)
     assert isinstance(await worker.receive(), Ready)
