@@ -12,6 +12,7 @@ from intone_server.engines.base import Ending
 from intone_server.synthesis import events
 from intone_server.synthesis.speech import second_seed
 from intone_server.workers.messages import Audio, Finished
+from test_formats import decode
 from test_session import Stage, kinds
 
 FLOATS = {"encoding": Encoding.PCM_F32LE}
@@ -277,6 +278,51 @@ async def test_each_segment_is_told_as_long_as_its_sound_in_any_format(
     assert counts[2] >= 5760
     told = sum(chunk.sample_count for chunk in chunks(heard))
     assert told == sum(counts)
+
+
+@pytest.mark.parametrize("encoding", [Encoding.MP3, Encoding.OGG_OPUS, Encoding.FLAC])
+async def test_a_clear_before_the_first_byte_leaves_nothing_of_the_old_sound(
+    staged: list[Stage], encoding: Encoding
+) -> None:
+    """An encoder may hold two frames of the model before it gives any byte."""
+    stage = open_stage(staged, encoding=encoding, sample_rate_hertz=8000)
+    stage.session.push_text(SENTENCE)
+    stage.session.flush("")
+    stage.speak(1, end=False)
+    before = chunks(await stage.heard())
+    stage.session.clear("c", None)
+    stage.release()
+    stage.session.pause(0.5)
+    stage.session.end_input()
+    heard = await stage.heard()
+    assert kinds(heard)[-1] == "Finished"
+    if not before:
+        assert chunks(heard)[0].sample_offset == 0
+        data = b"".join(chunk.data for chunk in chunks(heard))
+        assert np.abs(decode(data)[0]).max() < 1e-3
+
+
+async def test_text_that_cannot_be_spoken_lets_others_have_their_turn(
+    staged: list[Stage],
+) -> None:
+    stage = open_stage(staged, **FLOATS)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    stage.session.push_text("---\n\n" * 900)
+    assert stage.session._timeline.has_items
+    stage.session.end_input()
+    while not any(isinstance(e, events.Finished) for e in await stage.heard()):
+        pass
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert turns > 900 / 16
 
 
 async def test_what_nobody_hears_is_kept_apart_from_nothing(staged: list[Stage]) -> None:

@@ -50,32 +50,37 @@ class Stage:
         }
         self.session = Session(
             replace(
-                SpeechConfig(
-                    voice="anna",
-                    voice_ref=VoiceRef("anna"),
-                    language="en",
-                    encoding=Encoding.PCM_S16LE,
-                    sample_rate_hertz=24000,
-                    model_rate_hertz=24000,
-                    gain_db=0.0,
-                    sampling=Sampling(),
-                    seed=1,
-                    mode=SegmentationMode.SENTENCE,
-                    max_characters=200,
-                    first_max_characters=200,
-                    max_text_delay_seconds=0.8,
-                    segment_gap_seconds=0.0,
-                    paragraph_gap_seconds=0.0,
-                    text=TextOptions(),
-                    max_queue_wait_seconds=None,
-                    segment_events=segment_events,
-                    queue_events=False,
-                ),
-                **(config or {}),  # type: ignore[arg-type]
+                self.config(),
+                **({"segment_events": segment_events} | (config or {})),  # type: ignore[arg-type]
             ),
             limits=SessionLimits(**(defaults | limits), max_buffered_characters=1000),  # type: ignore[arg-type]
             scheduler=self.scheduler,
             permit=self.permit,
+        )
+
+    @staticmethod
+    def config() -> SpeechConfig:
+        """All defaults."""
+        return SpeechConfig(
+            voice="anna",
+            voice_ref=VoiceRef("anna"),
+            language="en",
+            encoding=Encoding.PCM_S16LE,
+            sample_rate_hertz=24000,
+            model_rate_hertz=24000,
+            gain_db=0.0,
+            sampling=Sampling(),
+            seed=1,
+            mode=SegmentationMode.SENTENCE,
+            max_characters=200,
+            first_max_characters=200,
+            max_text_delay_seconds=0.8,
+            segment_gap_seconds=0.0,
+            paragraph_gap_seconds=0.0,
+            text=TextOptions(),
+            max_queue_wait_seconds=None,
+            segment_events=True,
+            queue_events=False,
         )
 
     def speak(self, frames: int = 1, *, end: bool = True) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import numpy as np
+import psutil
 import pytest
 from google.rpc import error_details_pb2
 from google.rpc import status_pb2 as rpc_status_pb2
@@ -331,6 +332,45 @@ def test_servers_share_a_directory_of_voices(tmp_path: Path) -> None:
         here.close()
         there.close()
     assert not list((tmp_path / "voices").iterdir())
+
+
+def test_a_stream_keeps_its_voice_when_another_server_deletes_it(tmp_path: Path) -> None:
+    """Its later segments, too, are spoken with what it began with."""
+    flags = ["--engine", "fake", "--voice-dir", str(tmp_path / "voices")]
+    with running_server(*flags) as one, running_server(*flags) as other:
+        here, there = Voices(one), Voices(other)
+        here.create("mine")
+        with grpc.insecure_channel(one.address) as channel:
+            stub = tts_pb2_grpc.TextToSpeechServiceStub(channel)
+            config = tts_pb2.SpeechConfig(voice="mine", segment_events=True)
+            text = "frames@20 delay@20 is first. frames@2 is second here. frames@2 is third here."
+            request = tts_pb2.SynthesizeTextRequest(text=text, config=config)
+            call = stub.SynthesizeText(request, timeout=20)
+            next(call)
+            there.delete("mine")
+            events = [response.event for response in call]
+        outcomes = [e.segment_finished.outcome for e in events if e.HasField("segment_finished")]
+        assert outcomes == [tts_pb2.SEGMENT_OUTCOME_COMPLETE] * 3
+        assert refusal(speak, one, "mine")[:2] == ("NOT_FOUND", "VOICE_NOT_FOUND")
+        here.close()
+        there.close()
+
+
+def test_a_drain_waits_for_a_voice_that_is_being_made(tmp_path: Path) -> None:
+    server = start_server(tmp_path, "--engine", "fake")
+    server.wait_until_ready()
+    with grpc.insecure_channel(server.address) as channel:
+        stub = voices_pb2_grpc.VoiceServiceStub(channel)
+        request = voices_pb2.CreateVoiceRequest(
+            name="mine", state=STATE_PREFIX + b"sleep@1500 x", validate_only=True
+        )
+        call = stub.CreateVoice.future(request, timeout=30)
+        wait_for(lambda: len(psutil.Process(server.process.pid).children(recursive=True)) >= 4)
+        server.process.send_signal(signal.SIGTERM)
+        assert call.result().voice.name == "mine"
+    assert server.process.wait(20) == 0
+    assert server.process.stdout is not None
+    server.process.stdout.close()
 
 
 def test_a_voice_outlives_its_server_however_that_ends(tmp_path: Path) -> None:

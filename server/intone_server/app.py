@@ -271,18 +271,25 @@ class App:
         timeout = self._settings.drain_timeout_seconds
         log.info("draining", open_streams=self._admission.open, timeout_seconds=timeout)
         self._server.tts.drain(timeout)
-        await self._wait_for_streams(timeout)
-        if self._admission.open:
+        await self._wait_for_calls(timeout)
+        if self._open_calls:
             log.warning("drain timeout", open_streams=self._admission.open)
+            if self._maker is not None:
+                await self._maker.stop()
             self._server.tts.end_all(
                 Unavailable(Reason.DRAINING, "the server is shutting down", retry_after=1.0)
             )
             self._hurry.clear()
-            await self._wait_for_streams(LAST_WORDS_SECONDS)
+            await self._wait_for_calls(LAST_WORDS_SECONDS)
 
-    async def _wait_for_streams(self, timeout: float) -> None:
+    @property
+    def _open_calls(self) -> int:
+        """Streams, and voices that are being made."""
+        return self._admission.open + self._server.voices.open_creations
+
+    async def _wait_for_calls(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
-        while self._admission.open and not self._hurry.is_set() and time.monotonic() < deadline:
+        while self._open_calls and not self._hurry.is_set() and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
 
     async def _shut_down(self) -> None:

@@ -73,6 +73,7 @@ class RpcServer:
 
     def __init__(self, service: Service) -> None:
         self.tts = TextToSpeechServicer(service)
+        self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
         self._health = health.aio.HealthServicer()
         grace = service.session_limits.session_limit_seconds + CONNECTION_GRACE_SECONDS
@@ -86,7 +87,7 @@ class RpcServer:
             interceptors=[CallInterceptor()], options=[*_OPTIONS, *options]
         )
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
-        voices_pb2_grpc.add_VoiceServiceServicer_to_server(VoiceServicer(service), self._server)
+        voices_pb2_grpc.add_VoiceServiceServicer_to_server(self.voices, self._server)
         status_pb2_grpc.add_StatusServiceServicer_to_server(self.status, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(

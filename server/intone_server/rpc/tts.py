@@ -140,7 +140,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             await asyncio.to_thread(load_codecs)
         await asyncio.to_thread(load_what_is_slow, read.text, read.language)
         voice = await runtime.catalogue.get(read.voice)
-        return replace(read, voice_ref=voice.ref), voice
+        return read, voice
 
     @asynccontextmanager
     async def _open(
@@ -148,9 +148,9 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     ) -> AsyncIterator[Session]:
         """A session whose voice is ready, that takes part in shutdown and leaves its totals in the
         log line."""
-        async with self._service.loaded().catalogue.in_use(voice):
+        async with self._service.loaded().catalogue.in_use(voice) as ref:
             with Session(
-                config,
+                replace(config, voice_ref=ref),
                 limits=self._service.session_limits,
                 scheduler=self._service.scheduler,
                 permit=permit,

@@ -24,6 +24,7 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self.open_creations = 0  # calls in which a voice is being made
 
     async def ListVoices(
         self, request: voices_pb2.ListVoicesRequest, context: Context
@@ -54,7 +55,11 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         runtime = self._service.loaded()
         self._service.admission.check_available()
         new = self._read(request)
-        voice = await runtime.creator.create(new, keep=not request.validate_only)
+        self.open_creations += 1
+        try:
+            voice = await runtime.creator.create(new, keep=not request.validate_only)
+        finally:
+            self.open_creations -= 1
         current_call().fields |= {
             "bytes": len(new.prompt or new.state),
             "digest": voice.digest[:12],

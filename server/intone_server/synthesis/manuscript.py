@@ -137,6 +137,8 @@ class Manuscript:
         if not isinstance(item, Segment):
             return item
         segment = self._translated(item) if self._filters else item
+        if not segment.speakable:
+            return segment
         spoken = segment.spoken_text
         if self._options.replacements is not None:
             spoken, left_out = self._options.replacements.apply(spoken)

@@ -33,6 +33,7 @@ class Output:
         self._taken = 0  # of this run, at the stream's rate
         self._last = 0.0  # the sample that was encoded last
         self._tail_is_due = False
+        self._run_is_over = False
         self._finished = False
         self.keeps_tail = False  # the end of a part waits for the next one
 
@@ -68,20 +69,20 @@ class Output:
             elif part.ends_at is None:
                 part.ends_at = self._resampler.total(self._pushed)
                 continue
-            elif self._taken == part.ends_at:
+            elif self._taken >= part.ends_at or self._run_is_over:
                 return self._end_of(part, following)
-            elif _goes_on(following) and not self._tail_is_due:
-                assert isinstance(following, Part)
-                if not following.has_audio:
-                    self.keeps_tail = True
-                    return None
+            elif not isinstance(following, Part) or not _goes_on(following) or self._tail_is_due:
+                self._end_run()
+                continue
+            elif following.has_audio:
                 self._push(following)
                 continue
-            else:
-                self._tail_is_due = False
-                self._ready.append(self._level.push(self._resampler.end_run()))
-                self._ready.append(self._level.end_run())
+            elif following.is_over:  # all of it is in the resampler already
+                self._end_run()
                 continue
+            else:
+                self.keeps_tail = True
+                return None
             if encoded.data:
                 return encoded
 
@@ -89,7 +90,7 @@ class Output:
         """Whether every sample of `part`, the first thing on the timeline, was taken."""
         end = self._resampler.total(self._pushed) if part.ends_at is None else part.ends_at
         silent = part.kind is SegmentKind.SILENCE
-        return part.is_over and (part.closed or silent or self._taken == end)
+        return part.is_over and (part.closed or silent or self._taken >= end)
 
     def give_tail(self) -> None:
         """Do not wait for the next part any longer: the run is over where this one ends."""
@@ -128,7 +129,14 @@ class Output:
             self._encoder.drop()
         self._ready.drop()
         self._start_run()
-        self.keeps_tail = self._tail_is_due = False
+        self.keeps_tail = False
+
+    def restart(self) -> None:
+        """Forget everything: no byte has left yet."""
+        self.drop()
+        if self._encoder is not None:
+            self._encoder.close()
+            self._encoder = None
 
     def close(self) -> None:
         """Nothing more will be asked."""
@@ -141,15 +149,22 @@ class Output:
         return ready if part.ends_at is None else min(ready, part.ends_at - self._taken)
 
     def _push(self, part: Part) -> None:
+        if self._run_is_over:  # its end came out before this
+            self._start_run()
         samples = part.take_samples(self._model_rate)
         self._pushed += len(samples)
+        part.in_output = True
         self._ready.append(self._level.push(self._resampler.push(samples)))
 
     def _end_of(self, part: Part, following: object) -> Encoded:
         part.all_sent = part.closed = True
-        if _goes_on(following):
+        if len(self._ready):
+            return NOTHING  # the next part's, which went the same way
+        goes_on = _goes_on(following)
+        if self._run_is_over or not goes_on:
+            self._start_run()
+        if goes_on:
             return NOTHING
-        self._start_run()
         if isinstance(following, Finished):
             return self.finish()
         # Between sound and a pause that was asked for no other silence is put.
@@ -157,10 +172,17 @@ class Output:
             return NOTHING
         return self._encoder.end_run()
 
+    def _end_run(self) -> None:
+        """What the resampler and the limiter keep is ready now."""
+        self._ready.append(self._level.push(self._resampler.end_run()))
+        self._ready.append(self._level.end_run())
+        self._run_is_over = True
+
     def _start_run(self) -> None:
         self._resampler.drop()
         self._level.drop()
         self._pushed = self._taken = 0
+        self._run_is_over = self._tail_is_due = False
 
     def _encode(self, samples: Samples) -> Encoded:
         if self._encoder is None:
@@ -174,5 +196,5 @@ def _goes_on(following: object) -> bool:
     return (
         isinstance(following, Part)
         and following.kind is SegmentKind.SPEECH
-        and (following.has_audio or not following.is_over)
+        and (following.has_audio or following.in_output or not following.is_over)
     )

@@ -66,6 +66,7 @@ class Part:
         self.outcome: Outcome | None = None
         self.error: IntoneError | None = None
         self.ends_at: int | None = None  # in the output's run, once all of it was given to that
+        self.in_output = False  # samples of it were given to that
         self.all_sent = False
         self.closed = False  # so is what the end of its run brings out
         self._buffer = SampleBuffer()

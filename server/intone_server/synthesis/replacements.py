@@ -11,7 +11,7 @@ MAX_WORD_CHARACTERS = 100
 MAX_SPOKEN_CHARACTERS = 500
 # A rule that would make a text longer than this is not applied to it. Each rule can multiply the
 # text by 250, and the next one what that has added; without a bound a few of them fill the memory.
-MAX_RESULT_CHARACTERS = 10_000
+MAX_RESULT_CHARACTERS = 2_000
 
 # Letters with their combining marks, digits and the underscore.
 _IN_WORD = r"[\w\u0300-\u036f]"

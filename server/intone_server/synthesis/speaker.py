@@ -1,5 +1,6 @@
 """From the text of one stream to parts on its timeline, one generation at a time."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ from intone_server.synthesis.transcript import Transcript
 
 # Events that may wait for a client that sends and does not read; audio has its own bound.
 MAX_WAITING_EVENTS = 1000
+# Segments, pauses and flushes that are taken from the text in one turn of the event loop.
+MAX_ITEMS_AT_ONCE = 16
 
 
 class Speaker:
@@ -115,8 +118,13 @@ class Speaker:
         self._manuscript.commit_at_boundary()
 
     def advance(self) -> bool:
-        """Move on as far as possible. Returns whether there is nothing left to take."""
-        while self.can_take:
+        """Move on as far as possible. Returns whether there is nothing left to take.
+
+        Text that cannot be spoken comes to no end by itself: after some of it others have a turn.
+        """
+        for _ in range(MAX_ITEMS_AT_ONCE):
+            if not self.can_take:
+                return False
             item = self._manuscript.next()
             gap = self._spacing.before(item) if item is not None else 0.0
             match item:
@@ -131,6 +139,7 @@ class Speaker:
                     self.timeline.add(item)
                 case None:
                     return True
+        asyncio.get_running_loop().call_soon(self._on_ended)
         return False
 
     def pause(self, samples: int) -> None:

@@ -84,6 +84,7 @@ class Timeline:
         head = self._items[0] if self._items else None
         if isinstance(head, Part):
             head.all_sent = self._output.has_all_of(head)
+            self._count(head)
 
     def heard_samples(self, now: float) -> int:
         """Where on the timeline a listener is who plays as audio arrives."""
@@ -264,14 +265,15 @@ class Timeline:
     def _fade_out(self) -> list[AudioChunk]:
         """What is still heard before a `Clear` takes effect: nothing clicks, and nothing that the
         encoder holds comes up after it."""
-        if self._sounding is None:
+        if self._sounding is None:  # whatever the encoder holds, nobody has heard a byte of it
+            self._output.restart()
             return []
         head = self._items[0] if self._items else None
-        if head is self._sounding and head.kind is SegmentKind.SPEECH and not head.all_sent:
-            rest = self._output.cut(head)
-        else:
-            rest = self._output.settle()
-        return [self._chunk(rest, self._sounding)] if rest.data else []
+        if not isinstance(head, Part) or not head.announced:
+            head = self._sounding
+        cuts = head.kind is SegmentKind.SPEECH and head.sent_samples and not head.all_sent
+        rest = self._output.cut(head) if cuts else self._output.settle()
+        return [self._chunk(rest, head)] if rest.data else []
 
     def _started(self, part: Part) -> SegmentStarted:
         return SegmentStarted(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import enum
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,9 @@ from intone_server.errors import (
     VoiceExists,
     VoiceNotFound,
 )
+from intone_server.voices.memory import MemoryFile
 from intone_server.voices.record import Store, StoredVoice, VoiceRecord
+from intone_server.voices.store import VoiceStore
 
 log = structlog.stdlib.get_logger("intone.voices")
 
@@ -82,6 +85,10 @@ class Catalogue:
         self._loaded: set[str] = set()  # keys of created voices
         self._uses: Counter[str] = Counter()
         self._leaving: set[str] = set()  # being deleted
+        # Other servers may delete what is in use here. Elsewhere than on Linux that is so.
+        self._is_shared = isinstance(store, VoiceStore) and sys.platform == "linux"
+        self._states: dict[str, MemoryFile] = {}  # in use, by key
+        self._holders: Counter[str] = Counter()
         self.default = info.default_voice
 
     async def voices(self, language: str = "") -> list[Voice]:
@@ -105,8 +112,9 @@ class Catalogue:
         return self._of_store(stored)
 
     @contextlib.asynccontextmanager
-    async def in_use(self, voice: Voice) -> AsyncIterator[None]:
-        """Make the voice ready to speak, and keep it from being deleted here meanwhile.
+    async def in_use(self, voice: Voice) -> AsyncIterator[VoiceRef]:
+        """Make the voice ready to speak, and keep it from being deleted here meanwhile. What the
+        engine is to be asked for stays there also if another server deletes the voice.
 
         Raises Unavailable if its files cannot be had now.
         """
@@ -114,11 +122,36 @@ class Catalogue:
             raise VoiceNotFound(voice.name)
         self._uses[voice.name] += 1
         try:
-            await self._make_ready(voice)
-            yield
+            async with self._held(voice) as held:
+                await self._make_ready(held)
+                yield held.ref
         finally:
             self._uses[voice.name] -= 1
             self._uses += Counter()  # forget the zeros
+
+    @contextlib.asynccontextmanager
+    async def _held(self, voice: Voice) -> AsyncIterator[Voice]:
+        """The voice with its state in memory, if its file is in a directory that others share."""
+        if not (voice.ref.file and self._is_shared):
+            yield voice
+            return
+        key = voice.ref.key
+        if key not in self._states:
+            with storage():
+                try:
+                    data = await asyncio.to_thread(Path(voice.ref.file).read_bytes)
+                except FileNotFoundError:  # deleted meanwhile
+                    raise VoiceNotFound(voice.name) from None
+            if key not in self._states:  # another call may have been faster
+                self._states[key] = MemoryFile(f"voice-{voice.name}", data)
+        self._holders[key] += 1
+        try:
+            yield replace(voice, ref=VoiceRef(key, self._states[key].path))
+        finally:
+            self._holders[key] -= 1
+            if not self._holders[key]:
+                del self._holders[key]
+                self._states.pop(key).close()
 
     async def export(self, name: str) -> tuple[bytes, Voice]:
         """The state of a voice as a safetensors file. Raises IntoneError."""

@@ -11,34 +11,43 @@ from intone_server.voices.record import StoredVoice, StoreFull, VoiceRecord
 MAX_BYTES = 256 * 1024 * 1024
 
 
-class MemoryStore:
-    """Like `VoiceStore`, for a server without a directory of its own.
+class MemoryFile:
+    """A file without a name (memfd_create(2)), which other processes of this server open through
+    this one's entry in /proc. Linux only."""
 
-    A state is a file without a name (memfd_create(2)), which other processes of this server open
-    through this one's entry in /proc. Linux only.
-    """
+    def __init__(self, name: str, data: bytes) -> None:
+        self._descriptor = os.memfd_create(name)
+        with os.fdopen(os.dup(self._descriptor), "wb") as file:
+            file.write(data)
+        self.path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        self.size = len(data)
+
+    def close(self) -> None:
+        """Give the memory back; who has the file open can read on."""
+        os.close(self._descriptor)
+
+
+class MemoryStore:
+    """Like `VoiceStore`, for a server without a directory of its own. Linux only."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._voices: dict[str, tuple[StoredVoice, int]] = {}  # with the descriptor
+        self._voices: dict[str, tuple[StoredVoice, MemoryFile]] = {}
 
     def create(self, voice: VoiceRecord, state: bytes) -> StoredVoice:
         """Keep a voice. Raises FileExistsError or StoreFull."""
         if voice.name in self._voices:
             raise FileExistsError(errno.EEXIST, "a voice of this name exists", voice.name)
-        kept = sum(os.fstat(descriptor).st_size for _, descriptor in self._voices.values())
+        kept = sum(file.size for _, file in self._voices.values())
         if kept + len(state) > self._max_bytes:
             raise StoreFull(
                 f"the voices in memory take {kept:,} bytes, and this one {len(state):,}, limit "
                 f"{self._max_bytes:,}; a server with a --voice-dir keeps more"
             )
-        descriptor = os.memfd_create(f"voice-{voice.name}")
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(state)
+        file = MemoryFile(f"voice-{voice.name}", state)
         fields = {f.name: getattr(voice, f.name) for f in dataclasses.fields(VoiceRecord)}
-        path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
-        stored = StoredVoice(**fields, file=path)
-        self._voices[voice.name] = (stored, descriptor)
+        stored = StoredVoice(**fields, file=Path(file.path))
+        self._voices[voice.name] = (stored, file)
         return stored
 
     def get(self, name: str) -> StoredVoice | None:
@@ -59,7 +68,7 @@ class MemoryStore:
         found = self._voices.pop(name, None)
         if found is None:
             return False
-        os.close(found[1])
+        found[1].close()
         return True
 
     def close(self) -> None:

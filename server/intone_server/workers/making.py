@@ -4,12 +4,14 @@ It is not one of the workers, so no stream waits for it, and what a hostile file
 happens to nobody else. Nothing is written to disk.
 """
 
+import contextlib
 import os
 import resource
 import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import structlog
@@ -83,9 +85,24 @@ def _make(engine: Engine, upload: MakeVoice) -> VoiceMade | VoiceRefused:
         return VoiceRefused(Refusal.CLONING_UNAVAILABLE, str(error))
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Decoders write about each fault of a file to standard error, which is the server's log."""
+    log_end = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(log_end, 2)
+        os.close(log_end)
+        os.close(nowhere)
+
+
 def _read(upload: MakeVoice) -> tuple[Samples, PromptReport]:
     try:
-        return read_recording(upload.prompt, upload.sample_rate_hertz)
+        with _quiet():
+            return read_recording(upload.prompt, upload.sample_rate_hertz)
     except MemoryError as error:
         raise BadRecording(
             "decoding this recording takes more memory than a recording should"
