@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from intone_server.audio.buffer import SampleBuffer
 from intone_server.synthesis.deadlines import Deadlines, Due, SessionLimits, Situation
 from intone_server.synthesis.events import Outcome, SegmentKind
+from intone_server.synthesis.markdown.parser import strip_markdown
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.playout import Playout
 from intone_server.synthesis.segmenter import CommitReason
@@ -170,6 +171,19 @@ class TestTranscript:
         transcript.restart()
         transcript.push("More.")
         assert transcript.split(10**9) == ("", "More.", False)
+
+    def test_marks_that_take_no_time_to_say_do_not_count(self) -> None:
+        source = "See [the docs](https://example.org/a/very/long/address) for one."
+        transcript = Transcript(RATE, RATE)
+        transcript.push(source)
+        only = part(0, "See the docs for one.", 0, offset=0, sent=2000, made=2000)
+        only.end = len(source)
+        only.cleaned = strip_markdown(source)
+        only.end_with(Outcome.COMPLETE)
+        transcript.add(only)
+        assert (
+            transcript.split(1300)[0] == "See [the docs](https://example.org/a/very/long/address)"
+        )
 
     def test_text_without_spaces_is_split_between_characters(self) -> None:
         transcript = Transcript(RATE, RATE)

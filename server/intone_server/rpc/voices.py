@@ -90,7 +90,11 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         """What is to be made. Raises InvalidRequest with every fault."""
         faults = Faults()
         if not VOICE_NAME.fullmatch(request.name):
-            faults.add("name", f"must match {VOICE_NAME.pattern}")
+            faults.add(
+                "name",
+                "must be 1 to 64 lowercase letters, digits, - and _, beginning with a letter or "
+                f"digit; it is {request.name[:64]!r}",
+            )
         source = request.WhichOneof("source")
         size = len(getattr(request, source)) if source else 0
         limit = self._service.request_limits.max_prompt_bytes
@@ -125,7 +129,10 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
             faults.add("labels", f"are {len(labels):,}, limit {MAX_LABELS}")
         for key, value in list(labels.items())[:MAX_LABELS]:
             if not LABEL_KEY.fullmatch(key):
-                faults.add("labels", f"key {key[:64]!r} must match {LABEL_KEY.pattern}")
+                faults.add(
+                    "labels",
+                    f"key {key[:64]!r} must be 1 to 63 lowercase letters, digits, ., - and _",
+                )
             elif len(value) > MAX_LABEL_CHARACTERS:
                 faults.add(
                     f"labels[{key}]",

@@ -190,11 +190,12 @@ class Manuscript:
         start = max(self._starts[first], self._raw_start)
         end = max(self._ends[after - 1], start)
         text = self._raw[start - self._raw_start : end - self._raw_start]
+        cleaned = MappedText(segment.text, self._starts[first:after], self._ends[first:after])
         self._raw = self._raw[end - self._raw_start :]
         self._raw_start = end
         del self._starts[:after], self._ends[:after]
         self._mapped_start = segment.end
-        return replace(segment, start=start, end=end, text=text)
+        return replace(segment, start=start, end=end, text=text, cleaned=cleaned)
 
 
 def load_what_is_slow(options: TextOptions, language: str) -> None:

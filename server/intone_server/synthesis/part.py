@@ -11,6 +11,7 @@ from intone_server.engines.base import Sampling, VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.scheduling.generation import Generation
 from intone_server.synthesis.events import Outcome, SegmentKind
+from intone_server.synthesis.mapped import MappedText
 from intone_server.synthesis.segmenter import CommitReason, Segment
 from intone_server.synthesis.speech import (
     SpeechConfig,
@@ -66,6 +67,7 @@ class Part:
         self.outcome: Outcome | None = None
         self.error: IntoneError | None = None
         self.ends_at: int | None = None  # in the output's run, once all of it was given to that
+        self.cleaned: MappedText | None = None  # the client's text without marks, if it had some
         self.in_output = False  # samples of it were given to that
         self.all_sent = False
         self.closed = False  # so is what the end of its run brings out
@@ -98,6 +100,7 @@ class Part:
             return part
         part.generation = part._generation(config.voice_ref, config.sampling)
         part.generation.max_queue_wait_seconds = config.max_queue_wait_seconds
+        part.cleaned = segment.cleaned
         part._waits_for_end = config.retry_no_end
         return part
 

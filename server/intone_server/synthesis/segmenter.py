@@ -13,6 +13,7 @@ from intone_server.synthesis.boundaries import (
     natural_end,
 )
 from intone_server.synthesis.cuts import CUT_LOOKAHEAD_CHARACTERS, choose_cut, last_end
+from intone_server.synthesis.mapped import MappedText
 from intone_server.synthesis.sentences import base_language
 from intone_server.synthesis.spoken import spoken
 
@@ -53,7 +54,8 @@ class Segment:
     `spoken_text` what the model is given: a heading or list item that others follow has a full stop
     there. `speakable` is False if no voice can say any of it ("---", emoji). `paragraph` is True if
     a blank line or U+2029 lies between it and the segment before it; the first one of a stream, or
-    after `drop`, has none before it.
+    after `drop`, has none before it. `cleaned` is the text without its marks, if marks were taken
+    out of it before it came here.
     """
 
     start: int
@@ -63,6 +65,7 @@ class Segment:
     reason: CommitReason
     speakable: bool
     paragraph: bool
+    cleaned: MappedText | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """From the text of one stream to parts on its timeline, one generation at a time."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,8 +26,8 @@ from intone_server.synthesis.transcript import Transcript
 
 # Events that may wait for a client that sends and does not read; audio has its own bound.
 MAX_WAITING_EVENTS = 1000
-# Segments, pauses and flushes that are taken from the text in one turn of the event loop.
-MAX_ITEMS_AT_ONCE = 16
+# How long one stream takes segments, pauses and flushes from its text before others have a turn.
+TURN_SECONDS = 0.01
 
 
 class Speaker:
@@ -63,6 +64,7 @@ class Speaker:
         self._spacing = Spacing(config)
         self._transcript = Transcript(config.sample_rate_hertz, config.model_rate_hertz)
         self._current: Part | None = None
+        self._rests = False  # others have their turn
 
     @property
     def busy(self) -> bool:
@@ -122,7 +124,10 @@ class Speaker:
 
         Text that cannot be spoken comes to no end by itself: after some of it others have a turn.
         """
-        for _ in range(MAX_ITEMS_AT_ONCE):
+        if self._rests:
+            return False
+        began_at = time.monotonic()
+        while (taken_seconds := time.monotonic() - began_at) < TURN_SECONDS:
             if not self.can_take:
                 return False
             item = self._manuscript.next()
@@ -139,8 +144,14 @@ class Speaker:
                     self.timeline.add(item)
                 case None:
                     return True
-        asyncio.get_running_loop().call_soon(self._on_ended)
+        # Later, by as much: a call of somebody else takes many turns of the loop.
+        self._rests = True
+        asyncio.get_running_loop().call_later(taken_seconds, self._go_on)
         return False
+
+    def _go_on(self) -> None:
+        self._rests = False
+        self._on_ended()
 
     def pause(self, samples: int) -> None:
         """Exact silence at this point of the text."""

@@ -60,8 +60,7 @@ class Transcript:
                 if part.outcome not in (Outcome.COMPLETE, Outcome.NO_END):
                     seconds = max(seconds, estimated_seconds(part.text))
                 whole = max(seconds * self._rate, heard)
-                spoken = text[part.start - self._start : part.end - self._start]
-                end = part.start + _word_end(spoken, heard / whole)
+                end = _heard_end(part, text[part.start - self._start :], heard / whole)
                 estimated = True
             break
         return text[: end - self._start], text[end - self._start :], estimated
@@ -72,6 +71,15 @@ class Transcript:
         self._length = 0
         self._pieces.clear()
         self._parts.clear()
+
+
+def _heard_end(part: Part, text: str, fraction: float) -> int:
+    """The code point up to which a part was heard whose text `text` begins with. Marks and the
+    targets of links, which take no time to say, do not count."""
+    if part.cleaned is None:
+        return part.start + _word_end(text[: part.end - part.start], fraction)
+    cut = _word_end(part.cleaned.text, fraction)
+    return part.cleaned.ends[cut - 1] if cut else part.start
 
 
 def _word_end(text: str, fraction: float) -> int:
