@@ -59,3 +59,8 @@ def _file_encoding(path: Path, encoding: Encoding | None) -> Encoding:
     if named == "wav" and encoding == "pcm_s16le":
         return named
     raise UsageError(f"{path}: {extension} files hold {named}, not {encoding}")
+
+
+def usual_rate(encoding: Encoding) -> int:
+    """Hertz, 0 for the model's own: telephone audio without a header is taken to have 8000."""
+    return 8000 if encoding in ("mulaw", "alaw") else 0

@@ -13,7 +13,7 @@ from intone.v1 import tts_pb2
 from ._client import Client
 from ._config import Encoding
 from ._errors import CODES, IntoneError, StreamEndedError
-from ._formats import EXTENSIONS, output_encoding
+from ._formats import EXTENSIONS, output_encoding, usual_rate
 from ._output import FileSink, PlayerSink, Sink, StdoutSink, WavSink
 from ._show import short_name
 from ._stream import SpeechStream
@@ -35,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=get_args(Encoding),
         help=f"if FILE does not tell: {', '.join(get_args(Encoding))}",
     )
-    group.add_argument("--rate", metavar="HERTZ", type=int, default=0, help="8000 to 48000")
+    group.add_argument(
+        "--rate", metavar="HERTZ", type=int, default=0, help="8000 to 48000 (telephone: 8000)"
+    )
     group.add_argument(
         "--gain", metavar="DB", type=float, default=0.0, help="louder or softer, -40 to 20"
     )
@@ -58,7 +60,7 @@ async def _say(options: argparse.Namespace) -> int:
         options,
         # The header of a WAV file is made here, around samples.
         encoding="pcm_s16le" if encoding == "wav" else encoding,
-        sample_rate_hertz=options.rate,
+        sample_rate_hertz=options.rate or usual_rate(encoding),
         gain_db=options.gain,
         temperature=options.temperature,
         seed=options.seed,
