@@ -49,10 +49,7 @@ class ServerProcess:
         """Its worker processes: children of the fork server, which is a child of the front."""
         front = psutil.Process(self.process.pid)
         return [
-            child
-            for parent in front.children()
-            for child in parent.children()
-            if child.status() != psutil.STATUS_ZOMBIE
+            child for parent in front.children() for child in parent.children() if is_alive(child)
         ]
 
     def is_serving(self, name: str = "readiness") -> bool:
@@ -74,6 +71,14 @@ class ServerProcess:
         """Signal it and wait for its exit code."""
         self.process.send_signal(number)
         return self.process.wait(timeout)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it runs; it may end while one looks."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def wait_for(condition: Any, seconds: float = 10.0, every: float = 0.02) -> None:

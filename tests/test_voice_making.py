@@ -38,7 +38,7 @@ from intone_server.workers.messages import (
     Stop,
     VoiceRefused,
 )
-from processes import TESTS, wait_for
+from processes import TESTS, is_alive, wait_for
 
 RATE = 24000
 FAKE = WorkerSpec("fake_engine:FakeEngine", EngineOptions(), "json")
@@ -63,8 +63,7 @@ def running_launcher(spec: WorkerSpec, **environment: str) -> Iterator[Launcher]
 def processes() -> list[psutil.Process]:
     """Those that the fork server has forked and that are alive."""
     server = multiprocessing.forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
-    children = psutil.Process(server).children()
-    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in psutil.Process(server).children() if is_alive(child)]
 
 
 def recording(seconds: float = 1.0, rate: int = RATE) -> bytes:
