@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -55,29 +55,29 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def Synthesize(  # type: ignore[override]
         self, request_iterator: AsyncIterator[tts_pb2.SynthesizeRequest], context: Context
     ) -> None:
-        try:
-            self._service.admission.check_available()
-            first = await self._inputs.first(request_iterator)
-            message = first.config if first and first.WhichOneof("input") == "config" else None
-            config, voice = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
-            permit = self._service.admission.admit(stream=True)
-        except IntoneError:
-            await let_finish_writing(request_iterator)
-            raise
-        with permit:
-            async with self._open(config, voice, permit) as session:
-                feeding = asyncio.create_task(
-                    self._inputs.feed(session, None if message else first, request_iterator)
-                )
-                try:
-                    await self._send(session, context, tts_pb2.SynthesizeResponse)
-                except IntoneError:
-                    # Feeding goes on for a moment, for the reason of `let_finish_writing`.
-                    await asyncio.wait([feeding], timeout=STOP_WRITING_SECONDS)
-                    raise
-                finally:
-                    feeding.cancel()
-                    await asyncio.wait([feeding])
+        async with AsyncExitStack() as stack:
+            try:
+                self._service.admission.check_available()
+                first = await self._inputs.first(request_iterator)
+                message = first.config if first and first.WhichOneof("input") == "config" else None
+                config, voice = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
+                permit = stack.enter_context(self._service.admission.admit(stream=True))
+                session = await stack.enter_async_context(self._open(config, voice, permit))
+            except IntoneError:
+                await let_finish_writing(request_iterator)
+                raise
+            feeding = asyncio.create_task(
+                self._inputs.feed(session, None if message else first, request_iterator)
+            )
+            try:
+                await self._send(session, context, tts_pb2.SynthesizeResponse)
+            except IntoneError:
+                # Feeding goes on for a moment, for the reason of `let_finish_writing`.
+                await asyncio.wait([feeding], timeout=STOP_WRITING_SECONDS)
+                raise
+            finally:
+                feeding.cancel()
+                await asyncio.wait([feeding])
 
     async def SynthesizeText(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
