@@ -9,6 +9,7 @@ import pytest
 
 from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import Ending
+from intone_server.errors import SynthesisFailed
 from intone_server.synthesis import events, speaker
 from intone_server.synthesis.speech import second_seed
 from intone_server.workers.messages import Audio, Finished
@@ -226,6 +227,20 @@ async def test_a_segment_that_fails_ends_a_file_whenever_it_fails(
     assert finished.outcome is events.Outcome.FAILED
 
 
+async def test_a_failure_after_silence_alone_fails_the_call_in_any_format(
+    staged: list[Stage],
+) -> None:
+    """Although the encoder brings out the rest of the silence with the segment that failed."""
+    stage = open_stage(staged, encoding=Encoding.MP3, sample_rate_hertz=8000)
+    stage.session.pause(0.3)
+    stage.session.push_text(SENTENCE)
+    stage.session.end_input()
+    stage.fail()
+    assert chunks(await stage.heard())
+    with pytest.raises(SynthesisFailed):
+        stage.session.check_spoken()
+
+
 async def test_both_waits_of_a_segment_that_is_spoken_twice_are_counted(
     staged: list[Stage],
 ) -> None:
@@ -297,6 +312,9 @@ async def test_a_clear_before_the_first_byte_leaves_nothing_of_the_old_sound(
     heard = await stage.heard()
     assert kinds(heard)[-1] == "Finished"
     if not before:
+        finished = next(e for e in heard if isinstance(e, events.SegmentFinished))
+        cleared = next(e for e in heard if isinstance(e, events.Cleared))
+        assert (finished.sample_count, cleared.discarded_samples) == (0, 640)
         assert chunks(heard)[0].sample_offset == 0
         data = b"".join(chunk.data for chunk in chunks(heard))
         assert np.abs(decode(data)[0]).max() < 1e-3

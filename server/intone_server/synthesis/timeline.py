@@ -242,7 +242,9 @@ class Timeline:
         if self._in_text and self._playout.is_dry(now):
             self._stats.underruns += 1
         self._in_text = True
-        self._spoke = self._spoke or part.kind is SegmentKind.SPEECH
+        # Not by a part of nothing, which may bring out what an encoder held of the one before.
+        spoken = part.kind is SegmentKind.SPEECH and part.made_samples > 0
+        self._spoke = self._spoke or spoken
         return self._chunk(encoded, part)
 
     def _chunk(self, encoded: Encoded, part: Part) -> AudioChunk:
@@ -265,10 +267,12 @@ class Timeline:
     def _fade_out(self) -> list[AudioChunk]:
         """What is still heard before a `Clear` takes effect: nothing clicks, and nothing that the
         encoder holds comes up after it."""
+        head = self._items[0] if self._items else None
         if self._sounding is None:  # whatever the encoder holds, nobody has heard a byte of it
             self._output.restart()
+            if isinstance(head, Part):
+                head.sent_samples = 0
             return []
-        head = self._items[0] if self._items else None
         if not isinstance(head, Part) or not head.announced:
             head = self._sounding
         cuts = head.kind is SegmentKind.SPEECH and head.sent_samples and not head.all_sent
