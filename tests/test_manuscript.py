@@ -77,8 +77,9 @@ def test_an_answer_is_spoken_as_people_want_it_heard() -> None:
 def test_each_span_holds_the_text_that_the_client_sent_there() -> None:
     items = read([ANSWER], ALL)
     segments = [item for item in items if isinstance(item, Segment)]
-    assert all(s.text == ANSWER[s.start : s.end] for s in segments)
-    assert segments[1].text == "An **LLM is** a [model](https://example.org/x) of text."
+    sent = [ANSWER[segment.start : segment.end] for segment in segments]
+    assert sent[1] == "An **LLM is** a [model](https://example.org/x) of text."
+    assert sent[5] == "Wait"
     (pause,) = (item for item in items if isinstance(item, InlinePause))
     assert ANSWER[pause.start : pause.end] == "[pause:300ms]"
 
@@ -94,7 +95,7 @@ def test_pieces_make_no_difference(options: TextOptions) -> None:
 def test_the_parser_of_the_whole_text_says_the_same() -> None:
     found = read_whole(ANSWER, ALL)
     assert spoken(found) == spoken(read([ANSWER], ALL))
-    assert all(s.text == ANSWER[s.start : s.end] for s in found if isinstance(s, Segment))
+    assert [(s.start, s.end) for s in found] == [(s.start, s.end) for s in read([ANSWER], ALL)]
 
 
 @given(st.text(st.sampled_from("ab .,!\n*_`#[]()<>-|0123🙂&;pause:ms/"), max_size=80), st.data())
@@ -106,8 +107,6 @@ def test_spans_are_in_order_and_inside_the_text(text: str, data: st.DataObject) 
         for item in items:
             assert position <= item.start <= item.end <= len(text)
             position = item.end
-            if isinstance(item, Segment):
-                assert item.text == text[item.start : item.end]
 
 
 def test_half_a_mark_that_nobody_finishes_is_text() -> None:

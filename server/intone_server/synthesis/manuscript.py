@@ -69,8 +69,7 @@ class Manuscript:
     def _reset(self) -> None:
         self._markdown = MarkdownFilter() if self._options.strip_markdown else None
         self._pauses = PauseFilter() if self._options.inline_pauses else None
-        self._raw = ""  # the client's text from `_raw_start` on
-        self._raw_start = self._position
+        self._last_end = self._position  # of the segment that was returned last
         self._mapped_start = self._segmenter.position  # of `_starts[0]` and `_ends[0]`
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -156,13 +155,10 @@ class Manuscript:
         return replace(segment, spoken_text=spoken, speakable=SPEAKABLE.search(spoken) is not None)
 
     def _push_raw(self, text: str) -> MappedText | None:
-        """Note the client's text; None if it is passed on as it is."""
+        """Count the client's text; None if it is passed on as it is."""
         start = self._position
         self._position += len(text)
-        if not self._filters:
-            return None
-        self._raw += text
-        return MappedText.verbatim(text, start)
+        return MappedText.verbatim(text, start) if self._filters else None
 
     def _close_filters(self) -> None:
         if self._markdown is not None:
@@ -183,19 +179,16 @@ class Manuscript:
                 self._ends += item.ends
 
     def _translated(self, segment: Segment) -> Segment:
-        """The segment with the span and the text that the client knows."""
+        """The segment with the span that the client knows."""
         first = segment.start - self._mapped_start
         after = segment.end - self._mapped_start
         # Two segments may come of one thing, such as a URL that is said as its host.
-        start = max(self._starts[first], self._raw_start)
-        end = max(self._ends[after - 1], start)
-        text = self._raw[start - self._raw_start : end - self._raw_start]
+        start = max(self._starts[first], self._last_end)
+        end = self._last_end = max(self._ends[after - 1], start)
         cleaned = MappedText(segment.text, self._starts[first:after], self._ends[first:after])
-        self._raw = self._raw[end - self._raw_start :]
-        self._raw_start = end
         del self._starts[:after], self._ends[:after]
         self._mapped_start = segment.end
-        return replace(segment, start=start, end=end, text=text, cleaned=cleaned)
+        return replace(segment, start=start, end=end, cleaned=cleaned)
 
 
 def load_what_is_slow(options: TextOptions, language: str) -> None:

@@ -50,7 +50,7 @@ class Segment:
     """Text that is spoken in one go.
 
     `start` and `end` count code points over all text of the stream; spans are in order and never
-    overlap, and white space between segments belongs to none. `text` is what the client sent there,
+    overlap, and white space between segments belongs to none. `text` is what was cut there,
     `spoken_text` what the model is given: a heading or list item that others follow has a full stop
     there. `speakable` is False if no voice can say any of it ("---", emoji). `paragraph` is True if
     a blank line or U+2029 lies between it and the segment before it; the first one of a stream, or
