@@ -83,7 +83,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
     ) -> None:
         config, voice = await self._read_config(request.config, STREAMED, text=request.text)
-        text = await asyncio.to_thread(WholeText.of, request.text, config.text)
+        text = await _whole(request.text, config)
         with self._service.admission.admit(stream=False) as permit:
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
@@ -97,7 +97,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         )
         check_length(request.text, config)
         config = replace(config, segment_events=True, retry_no_end=True)
-        text = await asyncio.to_thread(WholeText.of, request.text, config.text)
+        text = await _whole(request.text, config)
         with self._service.admission.admit(stream=False) as permit:
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
@@ -114,7 +114,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     ) -> tts_pb2.PlanTextResponse:
         config, _ = await self._read_config(request.config, FILES, text=request.text)
         segments = []
-        text = await asyncio.to_thread(WholeText.of, request.text, config.text)
+        text = await _whole(request.text, config)
         for segment in plan(text, config):
             segments.append(segment)
             await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
@@ -138,7 +138,8 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         read = runtime.config_reader.read(config, default, allowed, faults)
         if read.encoding in COMPRESSED:
             await asyncio.to_thread(load_codecs)
-        await asyncio.to_thread(load_what_is_slow, read.text, read.language)
+        if read.text.normalize or read.text.replacements:
+            await asyncio.to_thread(load_what_is_slow, read.text, read.language)
         voice = await runtime.catalogue.get(read.voice)
         return read, voice
 
@@ -205,6 +206,13 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 server_version=__version__,
             ),
         )
+
+
+async def _whole(text: str, config: SpeechConfig) -> WholeText:
+    """The text of a call, read as a whole: beside the event loop if that is work."""
+    if config.text.strip_markdown:
+        return await asyncio.to_thread(WholeText.of, text, config.text)
+    return WholeText.of(text, config.text)
 
 
 def _leave_totals(session: Session) -> None:

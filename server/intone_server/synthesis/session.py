@@ -180,7 +180,8 @@ class Session:
         """The next event; `Finished` is the last. Raises the IntoneError that ends the call."""
         self._deadlines.writing(None)
         while (event := self._timeline.take()) is None:
-            self._set_alarm()
+            if self._timeline.tail_due_at is not None:
+                self._set_alarm()
             self._wake.clear()
             await self._wake.wait()
         self._deadlines.writing(time.monotonic())
