@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import os
+import threading
 from pathlib import Path
 
 from intone_server.voices.record import StoredVoice, StoreFull, VoiceRecord
@@ -33,22 +34,24 @@ class MemoryStore:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._voices: dict[str, tuple[StoredVoice, MemoryFile]] = {}
+        self._lock = threading.Lock()
 
     def create(self, voice: VoiceRecord, state: bytes) -> StoredVoice:
         """Keep a voice. Raises FileExistsError or StoreFull."""
-        if voice.name in self._voices:
-            raise FileExistsError(errno.EEXIST, "a voice of this name exists", voice.name)
-        kept = sum(file.size for _, file in self._voices.values())
-        if kept + len(state) > self._max_bytes:
-            raise StoreFull(
-                f"the voices in memory take {kept:,} bytes, and this one {len(state):,}, limit "
-                f"{self._max_bytes:,}; a server with a --voice-dir keeps more"
-            )
-        file = MemoryFile(f"voice-{voice.name}", state)
-        fields = {f.name: getattr(voice, f.name) for f in dataclasses.fields(VoiceRecord)}
-        stored = StoredVoice(**fields, file=Path(file.path))
-        self._voices[voice.name] = (stored, file)
-        return stored
+        with self._lock:
+            if voice.name in self._voices:
+                raise FileExistsError(errno.EEXIST, "a voice of this name exists", voice.name)
+            kept = sum(file.size for _, file in self._voices.values())
+            if kept + len(state) > self._max_bytes:
+                raise StoreFull(
+                    f"the voices in memory take {kept:,} bytes, and this one {len(state):,}, limit "
+                    f"{self._max_bytes:,}; a server with a --voice-dir keeps more"
+                )
+            file = MemoryFile(f"voice-{voice.name}", state)
+            fields = {f.name: getattr(voice, f.name) for f in dataclasses.fields(VoiceRecord)}
+            stored = StoredVoice(**fields, file=Path(file.path))
+            self._voices[voice.name] = (stored, file)
+            return stored
 
     def get(self, name: str) -> StoredVoice | None:
         """The voice of this name."""
@@ -57,7 +60,8 @@ class MemoryStore:
 
     def all(self) -> list[StoredVoice]:
         """All voices, ordered by name."""
-        return [stored for _, (stored, _) in sorted(self._voices.items())]
+        with self._lock:
+            return [stored for _, (stored, _) in sorted(self._voices.items())]
 
     def count(self) -> int:
         """How many voices there are."""
