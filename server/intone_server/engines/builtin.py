@@ -97,10 +97,10 @@ class BuiltinEngine:
             raise EngineError(f"the builtin engine has no voice {voice.key!r}")
         return VOICE
 
-    def make_state(self, prompt: Samples) -> VoiceState:  # noqa: ARG002
+    def make_state(self, prompt: Samples) -> VoiceState:  # noqa: ARG002 - of the protocol
         raise CloningUnavailable("the builtin engine cannot clone voices")
 
-    def check_state(self, data: bytes) -> VoiceState:  # noqa: ARG002
+    def check_state(self, data: bytes) -> VoiceState:  # noqa: ARG002 - of the protocol
         raise BadState("the builtin engine has no voice states")
 
     def start(self, job: Job) -> None:

@@ -112,7 +112,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     import yaml  # a dependency of pocket-tts, absent beside the builtin engine
 
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
         config["flow_lm"]["lookup_table"]["tokenizer_path"]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise EngineError(f"--model: {path} cannot be read: {error}") from error
@@ -121,7 +121,7 @@ def _read_config(path: Path) -> dict[str, Any]:
             f"--model: {path} is not a pocket-tts config: "
             "it has no flow_lm.lookup_table.tokenizer_path"
         ) from error
-    return config  # type: ignore[no-any-return]
+    return config
 
 
 def check_reference(setting: str, reference: str, fallback: str | None = None) -> None:
@@ -164,7 +164,7 @@ def _hub_answers() -> bool:
 
     def probe() -> None:
         try:
-            with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310
+            with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310 - as above
                 answered.append(True)
         except urllib.error.HTTPError:
             answered.append(True)  # whatever it said
