@@ -17,8 +17,8 @@ from intone_server.synthesis import events
 from intone_server.synthesis.deadlines import SessionLimits
 from intone_server.synthesis.manuscript import TextOptions
 from intone_server.synthesis.segmenter import SegmentationMode
-from intone_server.synthesis.session import Session
 from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.text_session import TextSession
 from intone_server.workers.messages import Audio, Failed, Finished
 from test_scheduler import Worker, scheduler_of
 
@@ -48,7 +48,7 @@ class Stage:
             "slow_client_timeout_seconds": 30.0,
             "max_unsent_seconds": 10.0,
         }
-        self.session = Session(
+        self.session = TextSession(
             replace(
                 self.config(),
                 **({"segment_events": segment_events} | (config or {})),  # type: ignore[arg-type]

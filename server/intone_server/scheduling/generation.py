@@ -70,7 +70,8 @@ class Generation:
     """One segment on its way through the queue and a replica.
 
     `estimated_seconds` of audio, from the text; `max_queue_wait_seconds` or None. The
-    two waits, `queue_seconds` and `run_seconds`, are known when they are over.
+    two waits, `queue_seconds` and `run_seconds`, are known when they are over. `owner` is one for
+    all generations of a call that has several at the same time.
     """
 
     _ids = itertools.count(1)
@@ -85,6 +86,7 @@ class Generation:
         estimated_seconds: float,
         observer: Observer,
         max_queue_wait_seconds: float | None = None,
+        owner: object = None,
     ) -> None:
         self.id = next(self._ids)
         self.text = text
@@ -94,6 +96,7 @@ class Generation:
         self.estimated_seconds = estimated_seconds
         self.max_queue_wait_seconds = max_queue_wait_seconds
         self.observer = observer
+        self.owner = owner or self
         self.status = GenerationStatus.QUEUED
         self.has_audio = False
         self.attempts = 0

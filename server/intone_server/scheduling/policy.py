@@ -1,7 +1,7 @@
 """Who is next: the order of the admission queue."""
 
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from intone_server.scheduling.generation import Generation
@@ -13,8 +13,9 @@ class Policy(Protocol):
     def push(self, generation: Generation, *, again: bool = False) -> None:
         """Take in a generation. `again`: it had a replica, which was lost, so it goes first."""
 
-    def pop(self) -> Generation:
-        """Take out the one that is next. Raises IndexError if there is none."""
+    def pop(self, running: Iterable[Generation]) -> Generation:
+        """Take out the one that is next, beside those that are running. Raises ValueError if there
+        is none."""
 
     def remove(self, generation: Generation) -> None:
         """Take out this one. Raises ValueError if it is not there."""
@@ -26,7 +27,8 @@ class Policy(Protocol):
 
 
 class FifoPolicy:
-    """Order of arrival."""
+    """Order of arrival among calls; a call that speaks several segments at the same time gets no
+    more than its share of the replicas while others wait."""
 
     def __init__(self) -> None:
         self._waiting: deque[Generation] = deque()
@@ -37,8 +39,12 @@ class FifoPolicy:
         else:
             self._waiting.append(generation)
 
-    def pop(self) -> Generation:
-        return self._waiting.popleft()
+    def pop(self, running: Iterable[Generation]) -> Generation:
+        shares = Counter(id(generation.owner) for generation in running)
+        # The first of those whose owner has the least.
+        first = min(self._waiting, key=lambda generation: shares[id(generation.owner)])
+        self._waiting.remove(first)
+        return first
 
     def remove(self, generation: Generation) -> None:
         self._waiting.remove(generation)

@@ -172,7 +172,8 @@ class Scheduler:
                     continue
                 if not len(self._queue):
                     return
-                self._run(self._queue.pop(), replica, worker)
+                running = [r.generation for r in self.replicas() if r.generation is not None]
+                self._run(self._queue.pop(running), replica, worker)
 
     def _run(self, generation: Generation, replica: Replica, worker: SupervisedWorker) -> None:
         self._stop_timer(generation)

@@ -1,30 +1,27 @@
-"""One stream: its protocol and its time. What it says is `speaker`'s."""
+"""One call that speaks: its events and its time. What it says is its source's."""
 
 import asyncio
 import enum
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import structlog
 
 from intone_server.errors import InternalError, IntoneError
 from intone_server.scheduling.admission import Permit
-from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.deadlines import Alarm, Deadlines, Due, SessionLimits, Situation
 from intone_server.synthesis.events import (
     Event,
     FinishReason,
-    Flushed,
     Notice,
     NoticeKind,
     Stats,
 )
-from intone_server.synthesis.manuscript import WholeText
-from intone_server.synthesis.segmenter import CommitReason, SegmentationMode
-from intone_server.synthesis.speaker import MAX_WAITING_EVENTS, Speaker
+from intone_server.synthesis.segmenter import SegmentationMode
 from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.timeline import Timeline
 from intone_server.transitions import change
 
 log = structlog.stdlib.get_logger("intone.synthesis")
@@ -45,6 +42,48 @@ _NEXT = {
 }
 
 
+class Source(Protocol):
+    """Where the parts of a timeline come from. Everything takes effect at once.
+
+    `on_audio` is to be called when the timeline has more to give, `on_ended` when `advance` would
+    go on.
+    """
+
+    timeline: Timeline
+    on_audio: Callable[[], None]
+    on_ended: Callable[[], None]
+
+    @property
+    def busy(self) -> bool:
+        """Whether a segment waits for a replica or runs."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is text that was not yet given to a replica."""
+
+    @property
+    def can_take(self) -> bool:
+        """Whether the next thing to say may be begun now."""
+
+    def advance(self) -> bool:
+        """Move on as far as possible. Returns whether everything is on the timeline."""
+
+    def hurry(self) -> None:
+        """No more text came for a while: speak what makes sense without it."""
+
+    def end(self) -> None:
+        """No more text will come."""
+
+    def stop(self) -> None:
+        """Begin nothing new: what is running is finished."""
+
+    def fail(self, error: IntoneError) -> None:
+        """Say nothing more but that."""
+
+    def close(self) -> None:
+        """Cancel what runs; nobody is left to tell."""
+
+
 class Session:
     """Input methods are synchronous and take effect at once; `next_event` gives the output.
 
@@ -54,31 +93,26 @@ class Session:
     def __init__(
         self,
         config: SpeechConfig,
+        source: Source,
+        stats: Stats,
         *,
         limits: SessionLimits,
-        scheduler: Scheduler,
         permit: Permit,
     ) -> None:
         self.config = config
-        self.stats = Stats()
-        self._max_buffered = limits.max_buffered_characters
+        self.stats = stats
         self._permit = permit
         self._state = SessionState.SPEAKING
         self._finish_reason = FinishReason.END_OF_INPUT
         self._draining = False
         self._wake = asyncio.Event()
-        self._room = asyncio.Event()
+        self._room = asyncio.Event()  # of interest to those who read input
         # Called when the client has not taken an event for too long: whoever writes to it hangs.
         self.on_slow_client: Callable[[], None] = lambda: None
-        self._speaker = Speaker(
-            config,
-            self.stats,
-            max_unsent_seconds=limits.max_unsent_seconds,
-            scheduler=scheduler,
-            on_audio=self._wake.set,
-            on_ended=lambda: self._guarded(self._advance),
-        )
-        self._timeline = self._speaker.timeline
+        self._source = source
+        source.on_audio = self._wake.set
+        source.on_ended = lambda: self._guarded(self._advance)
+        self._timeline = source.timeline
         waits_for_commands = config.mode is SegmentationMode.MANUAL
         delay = None if waits_for_commands else config.max_text_delay_seconds
         self._deadlines = Deadlines(limits, delay, time.monotonic())
@@ -95,7 +129,7 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self._become(SessionState.CLOSED)
-        self._speaker.close()
+        self._source.close()
         self._alarm.stop()
 
     @property
@@ -108,54 +142,19 @@ class Session:
         """Why the first segment that failed did."""
         return self._timeline.first_failure
 
-    # Input
-
-    def speak_whole(self, text: WholeText) -> None:
-        """Speak this text, then finish. Raises InvalidRequest."""
-        self._speaker.push_whole(text, time.monotonic())
-        self.end_input()
-
-    def push_text(self, text: str) -> None:
-        """Append a text piece. Empty text is a heartbeat. Raises InvalidRequest."""
-        now = time.monotonic()
-        self._deadlines.heard(now, text=bool(text))
-        if text and self._state is SessionState.SPEAKING:
-            self._speaker.push(text, now)
-        self._advance()
-
-    def flush(self, flush_id: str) -> None:
-        """Speak what is buffered; answered by Flushed after its audio."""
-        if self._takes_commands():
-            self._speaker.commit(CommitReason.FLUSH, Flushed(flush_id, 0, cleared=False))
-        self._advance()
-
-    def pause(self, seconds: float) -> None:
-        """Exact silence at this point of the text."""
-        if self._takes_commands():
-            self._speaker.pause(round(seconds * self.config.sample_rate_hertz))
-        self._advance()
-
-    def clear(self, clear_id: str, heard_samples: int | None) -> None:
-        """Barge-in. `heard_samples` on the stream's timeline; None takes it from the clock."""
-        now = time.monotonic()
-        self._deadlines.heard(now)
-        if self._state is not SessionState.CLOSED:
-            self._speaker.clear(clear_id, heard_samples, now)
-            self._advance()
-
     def end_input(self, reason: FinishReason = FinishReason.END_OF_INPUT) -> None:
         """No more text will come: speak the rest, then finish."""
         if self._state is SessionState.SPEAKING:
             self._become(SessionState.FINISHING)
             self._finish_reason = reason
-            self._speaker.commit(CommitReason.END_OF_INPUT)
+            self._source.end()
             self._advance()
 
     def fail(self, error: IntoneError) -> None:
         """End the stream with `error`, now; what was not sent is dropped."""
         if self._state is not SessionState.CLOSED:
             self._become(SessionState.CLOSED)
-            self._speaker.fail(error)
+            self._source.fail(error)
             self._advance()
 
     def drain(self, effective_in_seconds: float) -> None:
@@ -164,15 +163,6 @@ class Session:
         message = "the server is shutting down; open new streams elsewhere"
         self._timeline.aside(Notice(NoticeKind.DRAINING, message, effective_in_seconds))
         self._advance()
-
-    async def wait_for_room(self) -> None:
-        """Return when the session can hold more. Until then the client's messages are not read."""
-        while self._state is not SessionState.CLOSED and (
-            self._speaker.buffered_characters > self._max_buffered
-            or self._speaker.waiting_events > MAX_WAITING_EVENTS
-        ):
-            self._room.clear()
-            await self._room.wait()
 
     # Output
 
@@ -198,33 +188,27 @@ class Session:
     def _become(self, state: SessionState) -> None:
         self._state = change(self._state, state, _NEXT)
 
-    def _takes_commands(self) -> bool:
-        """A command that crosses the server's own end of the input still finds its place, before
-        `Finished`."""
-        self._deadlines.heard(time.monotonic())
-        return self._state is not SessionState.CLOSED and not self._timeline.has_finished
-
     def _advance(self) -> None:
         """Move on as far as possible. Called after every change."""
-        speaker, is_open = self._speaker, self._state is not SessionState.CLOSED
-        if is_open and speaker.advance() and self._state is SessionState.FINISHING:
+        source, is_open = self._source, self._state is not SessionState.CLOSED
+        if is_open and source.advance() and self._state is SessionState.FINISHING:
             self._timeline.finish(self._finish_reason)
-        waits = is_open and speaker.has_text
-        self._permit.talking = speaker.busy or waits
-        if not (speaker.busy or waits or self._timeline.has_audio):
+        waits = is_open and source.has_text
+        self._permit.talking = source.busy or waits
+        if not (source.busy or waits or self._timeline.has_audio):
             self._timeline.all_said()
         self._room.set()
         self._wake.set()
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        speaker, is_open = self._speaker, self._state is not SessionState.CLOSED
+        source, is_open = self._source, self._state is not SessionState.CLOSED
         self._alarm.set(
             Situation(
                 open=is_open,
                 listening=self._state is SessionState.SPEAKING,
-                idle=not (speaker.busy or self._timeline.has_items),
-                starving=is_open and speaker.has_text and speaker.can_take,
+                idle=not (source.busy or self._timeline.has_items),
+                starving=is_open and source.has_text and source.can_take,
                 draining=self._draining,
                 tail_due_at=self._timeline.tail_due_at,
             )
@@ -241,7 +225,7 @@ class Session:
     def _on_due(self, due: Due) -> None:
         match due:
             case Due.TEXT_DELAY:
-                self._speaker.commit_at_boundary()
+                self._source.hurry()
             case Due.IDLE_NOTICE:
                 self._tell(NoticeKind.IDLE, self._deadlines.idle_notice_seconds)
             case Due.IDLE_END:
@@ -252,8 +236,7 @@ class Session:
                 self._tell(NoticeKind.SESSION_LIMIT, self._deadlines.session_notice_seconds)
             case Due.SESSION_END:
                 # Between segments: the running one is finished, the rest is not begun.
-                for flushed in self._speaker.drop_text()[0]:
-                    self._timeline.add(flushed)
+                self._source.stop()
                 self._finish_reason = FinishReason.SESSION_LIMIT
                 if self._state is SessionState.SPEAKING:
                     self._become(SessionState.FINISHING)

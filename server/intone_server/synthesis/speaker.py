@@ -3,18 +3,19 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from intone_server.engines.base import VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.events import (
     Flushed,
     Notice,
     NoticeKind,
-    Queued,
     SegmentKind,
     Stats,
 )
+from intone_server.synthesis.generations import Generations
 from intone_server.synthesis.inline_pauses import InlinePause
 from intone_server.synthesis.manuscript import Manuscript, WholeText
 from intone_server.synthesis.part import Part, Silence
@@ -30,12 +31,17 @@ MAX_WAITING_EVENTS = 1000
 TURN_SECONDS = 0.01
 
 
-class Speaker:
-    """Takes the next segment when it has none running, and keeps within the stream's bounds.
+@dataclass(frozen=True, slots=True)
+class VoiceChange:
+    """Another voice speaks what follows."""
 
-    `on_audio` is called when the timeline has more to give, `on_ended` when a segment is over and
-    `advance` would go on.
-    """
+    voice: str
+    ref: VoiceRef
+
+
+class Speaker:
+    """Takes the next segment when it has none running, and keeps within the stream's bounds: the
+    `Source` of a session."""
 
     def __init__(
         self,
@@ -44,16 +50,14 @@ class Speaker:
         *,
         max_unsent_seconds: float,
         scheduler: Scheduler,
-        on_audio: Callable[[], None],
-        on_ended: Callable[[], None],
     ) -> None:
         self.timeline = Timeline(config, stats)
-        self._config = config
+        self.on_audio: Callable[[], None] = lambda: None
+        self.on_ended: Callable[[], None] = lambda: None
+        self._config = config  # with the voice that speaks now
         self._stats = stats
         self._most_unsent = max_unsent_seconds * config.model_rate_hertz
-        self._scheduler = scheduler
-        self._on_audio = on_audio
-        self._on_ended = on_ended
+        self._generations = Generations(config, stats, self.timeline, scheduler)
         self._manuscript = Manuscript(
             config.segmenter(),
             config.text,
@@ -111,11 +115,17 @@ class Speaker:
         if not text.isspace():
             self.timeline.text_came(now)
 
-    def commit(self, reason: CommitReason, then: Flushed | Silence | None = None) -> None:
+    def commit(
+        self, reason: CommitReason, then: Flushed | Silence | VoiceChange | None = None
+    ) -> None:
         """Speak all text pushed so far, and then say or do this."""
         self._manuscript.commit(reason, then)
 
-    def commit_at_boundary(self) -> None:
+    def end(self) -> None:
+        """No more text will come."""
+        self.commit(CommitReason.END_OF_INPUT)
+
+    def hurry(self) -> None:
         """Speak the text as far as that makes sense without what follows it."""
         self._manuscript.commit_at_boundary()
 
@@ -131,6 +141,9 @@ class Speaker:
             if not self.can_take:
                 return False
             item = self._manuscript.next()
+            if isinstance(item, VoiceChange):
+                self._change_voice(item)
+                continue
             gap = self._spacing.before(item) if item is not None else 0.0
             match item:
                 case Segment():
@@ -151,7 +164,10 @@ class Speaker:
 
     def _go_on(self) -> None:
         self._rests = False
-        self._on_ended()
+        self.on_ended()
+
+    def _change_voice(self, to: VoiceChange) -> None:
+        self._config = replace(self._config, voice=to.voice, voice_ref=to.ref)
 
     def pause(self, samples: int) -> None:
         """Exact silence at this point of the text."""
@@ -160,10 +176,8 @@ class Speaker:
 
     def _inline_pause(self, pause: InlinePause) -> Silence:
         """A pause in the text; the client is told if it is not as long as it says."""
-        if pause.asked_seconds != pause.seconds:
-            self._tell_altered(
-                f"a pause of {pause.asked_seconds:g} s in the text lasts {pause.seconds:g} s"
-            )
+        if pause.alteration:
+            self._tell_altered(pause.alteration)
         samples = round(pause.seconds * self._config.sample_rate_hertz)
         return Silence(samples, pause.start, pause.end)
 
@@ -191,7 +205,15 @@ class Speaker:
         marks = self._manuscript.drop()
         self._stats.segments += uncut
         self._spacing.restart()
+        for mark in marks:
+            if isinstance(mark, VoiceChange):  # what follows is another's, whatever was dropped
+                self._change_voice(mark)
         return [replace(mark, cleared=True) for mark in marks if isinstance(mark, Flushed)], uncut
+
+    def stop(self) -> None:
+        """Forget what is buffered, and answer its flushes."""
+        for flushed in self.drop_text()[0]:
+            self.timeline.add(flushed)
 
     def fail(self, error: IntoneError) -> None:
         """Say nothing more but that."""
@@ -208,11 +230,8 @@ class Speaker:
         if part.generation is None:
             return
         self._current = part
-        wait_seconds = self._scheduler.load().estimated_wait_seconds
-        self._scheduler.submit(part.generation)
-        position = self._scheduler.position(part.generation)
-        if position is not None and self._config.queue_events:
-            self.timeline.aside(Queued(part.segment, position, wait_seconds))
+        self._stats.max_in_flight = 1
+        self._generations.submit(part)
 
     def _put(self, part: Part) -> None:
         self._stats.segments += 1
@@ -223,15 +242,10 @@ class Speaker:
     def _on_part(self, part: Part) -> None:
         """The generation of a part has made progress."""
         if part is self._current and part.wants_replica:
-            assert part.generation is not None
-            self._scheduler.submit(part.generation)
+            self._generations.submit(part)
         if part is not self._current or part.outcome is None:
-            self._on_audio()
+            self.on_audio()
             return
         self._current = None
-        made_seconds = part.made_samples / self._config.model_rate_hertz
-        self._stats.queue_wait_seconds += part.queue_seconds
-        self._stats.synthesis_seconds += part.run_seconds
-        self._stats.made_seconds += made_seconds
-        self._scheduler.measured(made_seconds, part.run_seconds)
-        self._on_ended()
+        self._generations.count(part)
+        self.on_ended()

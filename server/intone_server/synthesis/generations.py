@@ -1,0 +1,49 @@
+"""The way of one stream's parts through the scheduler."""
+
+from intone_server.scheduling.scheduler import Scheduler
+from intone_server.synthesis.events import Queued, Stats
+from intone_server.synthesis.part import Part
+from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.timeline import Timeline
+
+
+class Generations:
+    """Submits what is to be spoken, tells the client that it waits, and counts what came of it."""
+
+    def __init__(
+        self, config: SpeechConfig, stats: Stats, timeline: Timeline, scheduler: Scheduler
+    ) -> None:
+        self._queue_events = config.queue_events
+        self._model_rate = config.model_rate_hertz
+        self._stats = stats
+        self._timeline = timeline
+        self._scheduler = scheduler
+
+    def submit(self, part: Part) -> None:
+        """Queue the generation of a part. It may start, and tell the part so, before this
+        returns."""
+        generation = part.generation
+        assert generation is not None
+        generation.owner = self
+        wait_seconds = self._scheduler.load().estimated_wait_seconds
+        self._scheduler.submit(generation)
+        position = self._scheduler.position(generation)
+        if position is not None and self._queue_events:
+            self._timeline.aside(
+                Queued(
+                    part.segment,
+                    position,
+                    wait_seconds,
+                    generation.estimated_seconds,
+                    self._timeline.elapsed(),
+                    part.item,
+                )
+            )
+
+    def count(self, part: Part) -> None:
+        """Take a part into the totals whose generation is over."""
+        made_seconds = part.made_samples / self._model_rate
+        self._stats.queue_wait_seconds += part.queue_seconds
+        self._stats.synthesis_seconds += part.run_seconds
+        self._stats.made_seconds += made_seconds
+        self._scheduler.measured(made_seconds, part.run_seconds)
