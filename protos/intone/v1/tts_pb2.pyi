@@ -30,11 +30,20 @@ class SegmentationMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEGMENTATION_MODE_CLAUSE: _ClassVar[SegmentationMode]
     SEGMENTATION_MODE_MANUAL: _ClassVar[SegmentationMode]
 
+class OnItemFailure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ON_ITEM_FAILURE_UNSPECIFIED: _ClassVar[OnItemFailure]
+    ON_ITEM_FAILURE_SKIP: _ClassVar[OnItemFailure]
+    ON_ITEM_FAILURE_SILENCE: _ClassVar[OnItemFailure]
+    ON_ITEM_FAILURE_ABORT: _ClassVar[OnItemFailure]
+
 class SegmentKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     SEGMENT_KIND_UNSPECIFIED: _ClassVar[SegmentKind]
     SEGMENT_KIND_SPEECH: _ClassVar[SegmentKind]
     SEGMENT_KIND_SILENCE: _ClassVar[SegmentKind]
+    SEGMENT_KIND_AUDIO: _ClassVar[SegmentKind]
+    SEGMENT_KIND_REUSE: _ClassVar[SegmentKind]
 
 class CommitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -46,6 +55,7 @@ class CommitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMMIT_REASON_PAUSE: _ClassVar[CommitReason]
     COMMIT_REASON_TEXT_DELAY: _ClassVar[CommitReason]
     COMMIT_REASON_END_OF_INPUT: _ClassVar[CommitReason]
+    COMMIT_REASON_VOICE: _ClassVar[CommitReason]
 
 class SegmentOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -85,9 +95,15 @@ SEGMENTATION_MODE_UNSPECIFIED: SegmentationMode
 SEGMENTATION_MODE_SENTENCE: SegmentationMode
 SEGMENTATION_MODE_CLAUSE: SegmentationMode
 SEGMENTATION_MODE_MANUAL: SegmentationMode
+ON_ITEM_FAILURE_UNSPECIFIED: OnItemFailure
+ON_ITEM_FAILURE_SKIP: OnItemFailure
+ON_ITEM_FAILURE_SILENCE: OnItemFailure
+ON_ITEM_FAILURE_ABORT: OnItemFailure
 SEGMENT_KIND_UNSPECIFIED: SegmentKind
 SEGMENT_KIND_SPEECH: SegmentKind
 SEGMENT_KIND_SILENCE: SegmentKind
+SEGMENT_KIND_AUDIO: SegmentKind
+SEGMENT_KIND_REUSE: SegmentKind
 COMMIT_REASON_UNSPECIFIED: CommitReason
 COMMIT_REASON_SENTENCE: CommitReason
 COMMIT_REASON_CLAUSE: CommitReason
@@ -96,6 +112,7 @@ COMMIT_REASON_FLUSH: CommitReason
 COMMIT_REASON_PAUSE: CommitReason
 COMMIT_REASON_TEXT_DELAY: CommitReason
 COMMIT_REASON_END_OF_INPUT: CommitReason
+COMMIT_REASON_VOICE: CommitReason
 SEGMENT_OUTCOME_UNSPECIFIED: SegmentOutcome
 SEGMENT_OUTCOME_COMPLETE: SegmentOutcome
 SEGMENT_OUTCOME_CLEARED: SegmentOutcome
@@ -227,18 +244,20 @@ class Pause(_message.Message):
     def __init__(self, duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class SynthesizeRequest(_message.Message):
-    __slots__ = ("config", "text", "flush", "clear", "pause")
+    __slots__ = ("config", "text", "flush", "clear", "pause", "voice")
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     FLUSH_FIELD_NUMBER: _ClassVar[int]
     CLEAR_FIELD_NUMBER: _ClassVar[int]
     PAUSE_FIELD_NUMBER: _ClassVar[int]
+    VOICE_FIELD_NUMBER: _ClassVar[int]
     config: SpeechConfig
     text: str
     flush: Flush
     clear: Clear
     pause: Pause
-    def __init__(self, config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., text: _Optional[str] = ..., flush: _Optional[_Union[Flush, _Mapping]] = ..., clear: _Optional[_Union[Clear, _Mapping]] = ..., pause: _Optional[_Union[Pause, _Mapping]] = ...) -> None: ...
+    voice: str
+    def __init__(self, config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., text: _Optional[str] = ..., flush: _Optional[_Union[Flush, _Mapping]] = ..., clear: _Optional[_Union[Clear, _Mapping]] = ..., pause: _Optional[_Union[Pause, _Mapping]] = ..., voice: _Optional[str] = ...) -> None: ...
 
 class SynthesizeResponse(_message.Message):
     __slots__ = ("event",)
@@ -312,6 +331,79 @@ class PlannedSegment(_message.Message):
     estimated_audio: _duration_pb2.Duration
     def __init__(self, span: _Optional[_Union[TextSpan, _Mapping]] = ..., text: _Optional[str] = ..., spoken_text: _Optional[str] = ..., reason: _Optional[_Union[CommitReason, str]] = ..., estimated_audio: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
+class SpeechItem(_message.Message):
+    __slots__ = ("speaker", "text", "sampling")
+    SPEAKER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_FIELD_NUMBER: _ClassVar[int]
+    speaker: str
+    text: str
+    sampling: Sampling
+    def __init__(self, speaker: _Optional[str] = ..., text: _Optional[str] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ...) -> None: ...
+
+class SilenceItem(_message.Message):
+    __slots__ = ("duration",)
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    duration: _duration_pb2.Duration
+    def __init__(self, duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class ReuseItem(_message.Message):
+    __slots__ = ("item_id",)
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
+    item_id: str
+    def __init__(self, item_id: _Optional[str] = ...) -> None: ...
+
+class AudioItem(_message.Message):
+    __slots__ = ("data", "format")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    format: AudioFormat
+    def __init__(self, data: _Optional[bytes] = ..., format: _Optional[_Union[AudioFormat, _Mapping]] = ...) -> None: ...
+
+class DialogueItem(_message.Message):
+    __slots__ = ("id", "speech", "silence", "reuse", "audio")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_FIELD_NUMBER: _ClassVar[int]
+    SILENCE_FIELD_NUMBER: _ClassVar[int]
+    REUSE_FIELD_NUMBER: _ClassVar[int]
+    AUDIO_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    speech: SpeechItem
+    silence: SilenceItem
+    reuse: ReuseItem
+    audio: AudioItem
+    def __init__(self, id: _Optional[str] = ..., speech: _Optional[_Union[SpeechItem, _Mapping]] = ..., silence: _Optional[_Union[SilenceItem, _Mapping]] = ..., reuse: _Optional[_Union[ReuseItem, _Mapping]] = ..., audio: _Optional[_Union[AudioItem, _Mapping]] = ...) -> None: ...
+
+class SynthesizeDialogueRequest(_message.Message):
+    __slots__ = ("config", "cast", "items", "on_item_failure", "gap", "max_concurrency")
+    class CastEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    CAST_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    ON_ITEM_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    GAP_FIELD_NUMBER: _ClassVar[int]
+    MAX_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
+    config: SpeechConfig
+    cast: _containers.ScalarMap[str, str]
+    items: _containers.RepeatedCompositeFieldContainer[DialogueItem]
+    on_item_failure: OnItemFailure
+    gap: _duration_pb2.Duration
+    max_concurrency: int
+    def __init__(self, config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., cast: _Optional[_Mapping[str, str]] = ..., items: _Optional[_Iterable[_Union[DialogueItem, _Mapping]]] = ..., on_item_failure: _Optional[_Union[OnItemFailure, str]] = ..., gap: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_concurrency: _Optional[int] = ...) -> None: ...
+
+class SynthesizeDialogueResponse(_message.Message):
+    __slots__ = ("event",)
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    event: SpeechEvent
+    def __init__(self, event: _Optional[_Union[SpeechEvent, _Mapping]] = ...) -> None: ...
+
 class SpeechEvent(_message.Message):
     __slots__ = ("sequence", "epoch", "started", "queued", "segment_started", "audio", "segment_finished", "flushed", "cleared", "notice", "finished")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
@@ -355,7 +447,7 @@ class Started(_message.Message):
     def __init__(self, request_id: _Optional[str] = ..., format: _Optional[_Union[AudioFormat, _Mapping]] = ..., effective_config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., model: _Optional[str] = ..., server_version: _Optional[str] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_text_characters", "max_buffered_characters", "max_segment_characters", "max_file_seconds", "max_prompt_bytes", "idle_timeout", "session_limit", "max_piece_characters")
+    __slots__ = ("max_text_characters", "max_buffered_characters", "max_segment_characters", "max_file_seconds", "max_prompt_bytes", "idle_timeout", "session_limit", "max_piece_characters", "max_dialogue_items", "max_dialogue_characters", "max_dialogue_held_audio")
     MAX_TEXT_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_BUFFERED_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_SEGMENT_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
@@ -364,6 +456,9 @@ class Limits(_message.Message):
     IDLE_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     SESSION_LIMIT_FIELD_NUMBER: _ClassVar[int]
     MAX_PIECE_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
+    MAX_DIALOGUE_ITEMS_FIELD_NUMBER: _ClassVar[int]
+    MAX_DIALOGUE_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
+    MAX_DIALOGUE_HELD_AUDIO_FIELD_NUMBER: _ClassVar[int]
     max_text_characters: int
     max_buffered_characters: int
     max_segment_characters: int
@@ -372,17 +467,30 @@ class Limits(_message.Message):
     idle_timeout: _duration_pb2.Duration
     session_limit: _duration_pb2.Duration
     max_piece_characters: int
-    def __init__(self, max_text_characters: _Optional[int] = ..., max_buffered_characters: _Optional[int] = ..., max_segment_characters: _Optional[int] = ..., max_file_seconds: _Optional[int] = ..., max_prompt_bytes: _Optional[int] = ..., idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., session_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_piece_characters: _Optional[int] = ...) -> None: ...
+    max_dialogue_items: int
+    max_dialogue_characters: int
+    max_dialogue_held_audio: _duration_pb2.Duration
+    def __init__(self, max_text_characters: _Optional[int] = ..., max_buffered_characters: _Optional[int] = ..., max_segment_characters: _Optional[int] = ..., max_file_seconds: _Optional[int] = ..., max_prompt_bytes: _Optional[int] = ..., idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., session_limit: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_piece_characters: _Optional[int] = ..., max_dialogue_items: _Optional[int] = ..., max_dialogue_characters: _Optional[int] = ..., max_dialogue_held_audio: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Queued(_message.Message):
-    __slots__ = ("segment", "position", "estimated_wait")
+    __slots__ = ("segment", "position", "estimated_wait", "item_id", "item", "planned", "estimated_audio", "at")
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_WAIT_FIELD_NUMBER: _ClassVar[int]
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_AUDIO_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     segment: int
     position: int
     estimated_wait: _duration_pb2.Duration
-    def __init__(self, segment: _Optional[int] = ..., position: _Optional[int] = ..., estimated_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    item_id: str
+    item: int
+    planned: bool
+    estimated_audio: _duration_pb2.Duration
+    at: _duration_pb2.Duration
+    def __init__(self, segment: _Optional[int] = ..., position: _Optional[int] = ..., estimated_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., item_id: _Optional[str] = ..., item: _Optional[int] = ..., planned: _Optional[bool] = ..., estimated_audio: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., at: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class TextSpan(_message.Message):
     __slots__ = ("start", "end")
@@ -393,8 +501,9 @@ class TextSpan(_message.Message):
     def __init__(self, start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class SegmentStarted(_message.Message):
-    __slots__ = ("segment", "kind", "span", "text", "voice", "sample_offset", "seed", "reason", "queue_wait")
+    __slots__ = ("segment", "item_id", "kind", "span", "text", "voice", "sample_offset", "seed", "reason", "queue_wait", "item", "at")
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     SPAN_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -403,7 +512,10 @@ class SegmentStarted(_message.Message):
     SEED_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     QUEUE_WAIT_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     segment: int
+    item_id: str
     kind: SegmentKind
     span: TextSpan
     text: str
@@ -412,7 +524,9 @@ class SegmentStarted(_message.Message):
     seed: int
     reason: CommitReason
     queue_wait: _duration_pb2.Duration
-    def __init__(self, segment: _Optional[int] = ..., kind: _Optional[_Union[SegmentKind, str]] = ..., span: _Optional[_Union[TextSpan, _Mapping]] = ..., text: _Optional[str] = ..., voice: _Optional[str] = ..., sample_offset: _Optional[int] = ..., seed: _Optional[int] = ..., reason: _Optional[_Union[CommitReason, str]] = ..., queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    item: int
+    at: _duration_pb2.Duration
+    def __init__(self, segment: _Optional[int] = ..., item_id: _Optional[str] = ..., kind: _Optional[_Union[SegmentKind, str]] = ..., span: _Optional[_Union[TextSpan, _Mapping]] = ..., text: _Optional[str] = ..., voice: _Optional[str] = ..., sample_offset: _Optional[int] = ..., seed: _Optional[int] = ..., reason: _Optional[_Union[CommitReason, str]] = ..., queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., item: _Optional[int] = ..., at: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class AudioChunk(_message.Message):
     __slots__ = ("data", "segment", "sample_offset", "sample_count")
@@ -437,18 +551,26 @@ class SegmentError(_message.Message):
     def __init__(self, code: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class SegmentFinished(_message.Message):
-    __slots__ = ("segment", "outcome", "sample_count", "synthesis_time", "error")
+    __slots__ = ("segment", "item_id", "outcome", "sample_count", "synthesis_time", "error", "item", "at", "ends_item")
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_COUNT_FIELD_NUMBER: _ClassVar[int]
     SYNTHESIS_TIME_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    ENDS_ITEM_FIELD_NUMBER: _ClassVar[int]
     segment: int
+    item_id: str
     outcome: SegmentOutcome
     sample_count: int
     synthesis_time: _duration_pb2.Duration
     error: SegmentError
-    def __init__(self, segment: _Optional[int] = ..., outcome: _Optional[_Union[SegmentOutcome, str]] = ..., sample_count: _Optional[int] = ..., synthesis_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., error: _Optional[_Union[SegmentError, _Mapping]] = ...) -> None: ...
+    item: int
+    at: _duration_pb2.Duration
+    ends_item: bool
+    def __init__(self, segment: _Optional[int] = ..., item_id: _Optional[str] = ..., outcome: _Optional[_Union[SegmentOutcome, str]] = ..., sample_count: _Optional[int] = ..., synthesis_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., error: _Optional[_Union[SegmentError, _Mapping]] = ..., item: _Optional[int] = ..., at: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., ends_item: _Optional[bool] = ...) -> None: ...
 
 class Flushed(_message.Message):
     __slots__ = ("id", "sample_offset", "cleared")
@@ -489,7 +611,7 @@ class Notice(_message.Message):
     def __init__(self, kind: _Optional[_Union[NoticeKind, str]] = ..., message: _Optional[str] = ..., effective_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Stats(_message.Message):
-    __slots__ = ("characters", "segments", "failed_segments", "audio_seconds", "time_to_first_audio", "queue_wait", "synthesis_time", "speed", "underruns", "clipped_samples")
+    __slots__ = ("characters", "segments", "failed_segments", "audio_seconds", "time_to_first_audio", "queue_wait", "synthesis_time", "speed", "underruns", "clipped_samples", "max_in_flight", "wall_time")
     CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     FAILED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
@@ -500,6 +622,8 @@ class Stats(_message.Message):
     SPEED_FIELD_NUMBER: _ClassVar[int]
     UNDERRUNS_FIELD_NUMBER: _ClassVar[int]
     CLIPPED_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    MAX_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    WALL_TIME_FIELD_NUMBER: _ClassVar[int]
     characters: int
     segments: int
     failed_segments: int
@@ -510,7 +634,9 @@ class Stats(_message.Message):
     speed: float
     underruns: int
     clipped_samples: int
-    def __init__(self, characters: _Optional[int] = ..., segments: _Optional[int] = ..., failed_segments: _Optional[int] = ..., audio_seconds: _Optional[float] = ..., time_to_first_audio: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., synthesis_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., speed: _Optional[float] = ..., underruns: _Optional[int] = ..., clipped_samples: _Optional[int] = ...) -> None: ...
+    max_in_flight: int
+    wall_time: _duration_pb2.Duration
+    def __init__(self, characters: _Optional[int] = ..., segments: _Optional[int] = ..., failed_segments: _Optional[int] = ..., audio_seconds: _Optional[float] = ..., time_to_first_audio: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., synthesis_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., speed: _Optional[float] = ..., underruns: _Optional[int] = ..., clipped_samples: _Optional[int] = ..., max_in_flight: _Optional[int] = ..., wall_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Finished(_message.Message):
     __slots__ = ("reason", "stats")

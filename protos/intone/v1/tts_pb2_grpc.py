@@ -56,6 +56,11 @@ class TextToSpeechServiceStub:
                 request_serializer=intone_dot_v1_dot_tts__pb2.PlanTextRequest.SerializeToString,
                 response_deserializer=intone_dot_v1_dot_tts__pb2.PlanTextResponse.FromString,
                 _registered_method=True)
+        self.SynthesizeDialogue = channel.unary_stream(
+                '/intone.v1.TextToSpeechService/SynthesizeDialogue',
+                request_serializer=intone_dot_v1_dot_tts__pb2.SynthesizeDialogueRequest.SerializeToString,
+                response_deserializer=intone_dot_v1_dot_tts__pb2.SynthesizeDialogueResponse.FromString,
+                _registered_method=True)
 
 
 class TextToSpeechServiceServicer:
@@ -94,6 +99,18 @@ class TextToSpeechServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SynthesizeDialogue(self, request, context):
+        """An ordered script in, one continuous timeline out: speech of many speakers, exact silences,
+        repeated audio and audio of the client's own. Lines are spoken at the same time where replicas
+        are free and delivered in the order of the script; a line that fails does not cost the others.
+        All mistakes of a script are reported at once, before anything is spoken. The call is OK if
+        anything was heard, else it fails with the error of the first item that failed. The same script
+        with the same seed gives the same samples, whatever runs at the same time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TextToSpeechServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -116,6 +133,11 @@ def add_TextToSpeechServiceServicer_to_server(servicer, server):
                     servicer.PlanText,
                     request_deserializer=intone_dot_v1_dot_tts__pb2.PlanTextRequest.FromString,
                     response_serializer=intone_dot_v1_dot_tts__pb2.PlanTextResponse.SerializeToString,
+            ),
+            'SynthesizeDialogue': grpc.unary_stream_rpc_method_handler(
+                    servicer.SynthesizeDialogue,
+                    request_deserializer=intone_dot_v1_dot_tts__pb2.SynthesizeDialogueRequest.FromString,
+                    response_serializer=intone_dot_v1_dot_tts__pb2.SynthesizeDialogueResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -228,6 +250,33 @@ class TextToSpeechService:
             '/intone.v1.TextToSpeechService/PlanText',
             intone_dot_v1_dot_tts__pb2.PlanTextRequest.SerializeToString,
             intone_dot_v1_dot_tts__pb2.PlanTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SynthesizeDialogue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/intone.v1.TextToSpeechService/SynthesizeDialogue',
+            intone_dot_v1_dot_tts__pb2.SynthesizeDialogueRequest.SerializeToString,
+            intone_dot_v1_dot_tts__pb2.SynthesizeDialogueResponse.FromString,
             options,
             channel_credentials,
             insecure,

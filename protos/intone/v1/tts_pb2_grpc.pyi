@@ -52,6 +52,14 @@ class TextToSpeechServiceStub:
     """
     PlanText: _grpc.UnaryUnaryMultiCallable[_tts_pb2.PlanTextRequest, _tts_pb2.PlanTextResponse]
     """What would be spoken: segments, estimated audio and wait. Nothing is synthesized."""
+    SynthesizeDialogue: _grpc.UnaryStreamMultiCallable[_tts_pb2.SynthesizeDialogueRequest, _tts_pb2.SynthesizeDialogueResponse]
+    """An ordered script in, one continuous timeline out: speech of many speakers, exact silences,
+    repeated audio and audio of the client's own. Lines are spoken at the same time where replicas
+    are free and delivered in the order of the script; a line that fails does not cost the others.
+    All mistakes of a script are reported at once, before anything is spoken. The call is OK if
+    anything was heard, else it fails with the error of the first item that failed. The same script
+    with the same seed gives the same samples, whatever runs at the same time.
+    """
 
 @_typing.type_check_only
 class TextToSpeechServiceAsyncStub(TextToSpeechServiceStub):
@@ -73,6 +81,14 @@ class TextToSpeechServiceAsyncStub(TextToSpeechServiceStub):
     """
     PlanText: _aio.UnaryUnaryMultiCallable[_tts_pb2.PlanTextRequest, _tts_pb2.PlanTextResponse]  # type: ignore[assignment]
     """What would be spoken: segments, estimated audio and wait. Nothing is synthesized."""
+    SynthesizeDialogue: _aio.UnaryStreamMultiCallable[_tts_pb2.SynthesizeDialogueRequest, _tts_pb2.SynthesizeDialogueResponse]  # type: ignore[assignment]
+    """An ordered script in, one continuous timeline out: speech of many speakers, exact silences,
+    repeated audio and audio of the client's own. Lines are spoken at the same time where replicas
+    are free and delivered in the order of the script; a line that fails does not cost the others.
+    All mistakes of a script are reported at once, before anything is spoken. The call is OK if
+    anything was heard, else it fails with the error of the first item that failed. The same script
+    with the same seed gives the same samples, whatever runs at the same time.
+    """
 
 class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
     """Speaks text. Every method refuses before its first response, with a status that says whether a
@@ -115,5 +131,19 @@ class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tts_pb2.PlanTextResponse, _abc.Awaitable[_tts_pb2.PlanTextResponse]]:
         """What would be spoken: segments, estimated audio and wait. Nothing is synthesized."""
+
+    @_abc_1.abstractmethod
+    def SynthesizeDialogue(
+        self,
+        request: _tts_pb2.SynthesizeDialogueRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_tts_pb2.SynthesizeDialogueResponse], _abc.AsyncIterator[_tts_pb2.SynthesizeDialogueResponse]]:
+        """An ordered script in, one continuous timeline out: speech of many speakers, exact silences,
+        repeated audio and audio of the client's own. Lines are spoken at the same time where replicas
+        are free and delivered in the order of the script; a line that fails does not cost the others.
+        All mistakes of a script are reported at once, before anything is spoken. The call is OK if
+        anything was heard, else it fails with the error of the first item that failed. The same script
+        with the same seed gives the same samples, whatever runs at the same time.
+        """
 
 def add_TextToSpeechServiceServicer_to_server(servicer: TextToSpeechServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
