@@ -2,6 +2,8 @@
 
 import struct
 
+from intone_server.audio.encoding import Encoding
+
 # The telephone's rate to the highest that recorders offer. Beyond, a few bytes would buy a large
 # resampling filter.
 MIN_RATE_HERTZ, MAX_RATE_HERTZ = 8_000, 192_000
@@ -36,6 +38,13 @@ _OTHERS = (
 )
 _WAV_BITS = {1: (8, 16, 24, 32), 3: (32, 64), 6: (8,), 7: (8,)}
 _EXTENSIBLE = 0xFFFE
+# What may come without a header: format and bits in a WAV file.
+_HEADERLESS = {
+    Encoding.PCM_S16LE: (1, 16),
+    Encoding.PCM_F32LE: (3, 32),
+    Encoding.MULAW: (7, 8),
+    Encoding.ALAW: (6, 8),
+}
 
 
 class BadRecording(Exception):
@@ -107,13 +116,32 @@ def plain_wav(data: bytes) -> bytes:
         body = body[:size]
     width = channels * bits // 8
     body = body[: len(body) // width * width]
-    header = struct.pack(
+    return _wav_header(coding, channels, rate, bits, len(body)) + body
+
+
+def wav_around(samples: bytes, encoding: Encoding, rate: int) -> bytes:
+    """A WAV file of mono samples that came without a header. Raises BadRecording."""
+    if encoding not in _HEADERLESS:
+        names = ", ".join(allowed.name for allowed in _HEADERLESS)
+        raise BadRecording(f"samples without a header are {encoding.name}, allowed are {names}")
+    check_stream(rate, 1)
+    coding, bits = _HEADERLESS[encoding]
+    if len(samples) % (bits // 8):
+        raise BadRecording(
+            f"the recording is cut off: {len(samples)} bytes are not whole samples of "
+            f"{bits // 8} bytes"
+        )
+    return _wav_header(coding, 1, rate, bits, len(samples)) + samples
+
+
+def _wav_header(coding: int, channels: int, rate: int, bits: int, size: int) -> bytes:
+    width = channels * bits // 8
+    return struct.pack(
         "<4sI4s4sIHHIIHHH4sI",
-        *(b"RIFF", 38 + len(body), b"WAVE"),
+        *(b"RIFF", 38 + size, b"WAVE"),
         *(b"fmt ", 18, coding, channels, rate, rate * width, width, bits, 0),
-        *(b"data", len(body)),
+        *(b"data", size),
     )
-    return header + body
 
 
 def check_ogg(data: bytes) -> list[str]:

@@ -1,6 +1,6 @@
-"""Recordings that voices are made from: bytes of a file to samples and a report of them.
+"""Recordings that callers send: bytes of a file to samples, with a report for a voice prompt.
 
-soundfile and soxr are imported where they are used: this runs in a short-lived helper process, and
+soundfile and soxr are imported where they are used: this runs in short-lived helper processes, and
 the front imports this module for its types alone.
 """
 
@@ -31,6 +31,8 @@ MAX_USED_SECONDS = 30.0
 MAX_SECONDS = 120.0
 # Less holds too few sounds of a voice.
 MIN_SECONDS = 1.0
+# What is not for a voice may be a click.
+MIN_AUDIO_SECONDS = 0.01
 # Full scale is 1. A float file may pass it a little and is clipped; beyond this its samples are
 # integers or garbage.
 MAX_PEAK = 8.0
@@ -44,7 +46,8 @@ MUCH_CLIPPED_RATIO = 0.001
 _UNKNOWN_FRAMES = 1 << 62
 # An MP3 states its length in whole frames of up to 1152 samples and with the encoder's padding.
 _MP3_SLACK_FRAMES = 5 * 1152
-_ALLOWED_LENGTHS = f"allowed are {MIN_SECONDS:.0f} to {MAX_SECONDS:.0f} s"
+# Of files; those of the others are floats already when they are decoded.
+_INTEGERS = frozenset({"PCM_U8", "PCM_S8", "PCM_16", "PCM_24", "PCM_32", "ULAW", "ALAW"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,14 @@ class PromptReport:
 
 @dataclass(frozen=True, slots=True)
 class _Decoded:
-    """`samples`: the mean of all channels, shape (n,), the first 30 s at most; `seconds`: length of
-    the whole recording."""
+    """`samples`: the mean of all channels, shape (n,), no more of them than are used; `seconds`:
+    length of the whole recording; `of_integers`: 1.0 is what 2^15 would be in 16 bits."""
 
     samples: Samples
     rate_hertz: int
     clipped_ratio: float
     seconds: float
+    of_integers: bool
 
 
 def read_recording(
@@ -86,13 +90,7 @@ def read_recording(
     """
     import soxr
 
-    kind, data = recognise(data)
-    warnings: list[str] = []
-    if kind == WAV:
-        data = plain_wav(data)
-    elif kind == OGG:
-        warnings += check_ogg(data)
-    decoded = _decode(data, kind)
+    decoded, warnings = _decode(data, MIN_SECONDS, MAX_USED_SECONDS)
     samples = decoded.samples
     if decoded.seconds > MAX_USED_SECONDS:
         samples = judging.end_in_pause(samples, decoded.rate_hertz)
@@ -121,9 +119,43 @@ def read_recording(
     )
 
 
-def _decode(data: bytes, kind: str) -> _Decoded:
+def read_audio(data: bytes, sample_rate_hertz: int) -> Samples:
+    """A recording to mono samples, shape (n,), at the rate that is asked for: of n at its own rate
+    round(n * asked / own).
+
+    `data` is a file as for `read_recording`, of 10 ms to 120 s, all of which is used. Nothing is
+    clipped: samples may be beyond full scale, up to MAX_PEAK and a little more.
+
+    Integers are divided by 32767, on the scale of 16 bits, as the encodings of a stream multiply:
+    each 16-bit sample leaves as it came if the rate is the same. -32768 is beyond full scale there,
+    and is for `Level` to clip. Raises BadRecording.
+    """
+    import soxr
+
+    decoded, _ = _decode(data, MIN_AUDIO_SECONDS, MAX_SECONDS)
+    samples, rate = decoded.samples, decoded.rate_hertz
+    if decoded.of_integers:
+        # In two steps, the first of them exact: rounded once, as the quotient of two integers is.
+        samples *= np.float32(32768)
+        samples /= np.float32(32767)
+    if rate == sample_rate_hertz:
+        return samples
+    count = round(len(samples) * sample_rate_hertz / rate)
+    samples = soxr.resample(samples, rate, sample_rate_hertz)[:count]
+    # soxr rounds an exact half now up, now down: one sample of silence may be missing.
+    return np.pad(samples, (0, count - len(samples)))
+
+
+def _decode(data: bytes, min_seconds: float, used_seconds: float) -> tuple[_Decoded, list[str]]:
+    """The start of a recording, up to `used_seconds`, and warnings about the whole."""
     import soundfile
 
+    kind, data = recognise(data)
+    warnings: list[str] = []
+    if kind == WAV:
+        data = plain_wav(data)
+    elif kind == OGG:
+        warnings += check_ogg(data)
     try:
         file = soundfile.SoundFile(io.BytesIO(data))
     except soundfile.SoundFileError as error:
@@ -131,13 +163,14 @@ def _decode(data: bytes, kind: str) -> _Decoded:
     with file:
         rate = file.samplerate
         check_stream(rate, file.channels)
+        of_integers = file.subtype in _INTEGERS
         # soundfile seeks to where it is after each block. In MP3 that loses the bits that a frame
         # keeps in the one before it, and in FLAC of unknown length the last block.
         file.seekable = lambda: False
         stated = file.frames if 0 < file.frames < _UNKNOWN_FRAMES else None
         if stated is not None:
-            _check_length(stated / rate)
-        used = int(MAX_USED_SECONDS * rate)
+            _check_length(stated / rate, min_seconds)
+        used = int(used_seconds * rate)
         # The end of FLAC and MP3 has to be heard to know that it is there.
         until = used if kind in (WAV, OGG) and stated else int(MAX_SECONDS * rate) + 1
         until = min(until, stated or until)
@@ -154,10 +187,13 @@ def _decode(data: bytes, kind: str) -> _Decoded:
             f"and ends after {done / rate:.1f} s"
         )
     if not stated and done == until:
-        raise BadRecording(f"the recording is longer than {MAX_SECONDS:.0f} s, {_ALLOWED_LENGTHS}")
-    _check_length(done / rate)
+        raise BadRecording(
+            f"the recording is longer than {MAX_SECONDS:.0f} s, {_allowed(min_seconds)}"
+        )
+    _check_length(done / rate, min_seconds)
     samples = np.concatenate(parts)
-    return _Decoded(samples, rate, clipped / len(samples), (stated or done) / rate)
+    seconds = (stated or done) / rate
+    return _Decoded(samples, rate, clipped / len(samples), seconds, of_integers), warnings
 
 
 def _blocks(file: Any, rate: int, until: int) -> Iterator[Samples]:
@@ -191,6 +227,12 @@ def _count_clipped(block: Samples) -> int:
     return int(np.count_nonzero(peaks >= CLIPPED_FROM))
 
 
-def _check_length(seconds: float) -> None:
-    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
-        raise BadRecording(f"the recording is {seconds:.2f} s long, {_ALLOWED_LENGTHS}")
+def _check_length(seconds: float, least: float) -> None:
+    if not least <= seconds <= MAX_SECONDS:
+        shown = f"{seconds:.2f} s" if least >= 1 or seconds > least else f"{1000 * seconds:.2f} ms"
+        raise BadRecording(f"the recording is {shown} long, {_allowed(least)}")
+
+
+def _allowed(least: float) -> str:
+    shown = f"{least:.0f}" if least >= 1 else f"{1000 * least:.0f} ms"
+    return f"allowed are {shown} to {MAX_SECONDS:.0f} s"

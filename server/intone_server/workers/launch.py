@@ -13,7 +13,7 @@ from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
-from intone_server.workers import making, process, wire
+from intone_server.workers import making, process, reading, wire
 from intone_server.workers.loading import FRONT_PID_VARIABLE, PRELOAD_VARIABLE, WorkerSpec
 from intone_server.workers.messages import Command, Report
 
@@ -72,7 +72,7 @@ class WorkerLink:
 
 
 class Launcher:
-    """Starts workers of one kind, and processes that make one voice each.
+    """Starts workers of one kind, and processes that decode what callers send.
 
     On Linux they are forked from a fork server, which is exec'd (so it may start after gRPC) and
     loads the model once: workers share its memory and start in well under a second. Elsewhere each
@@ -100,19 +100,23 @@ class Launcher:
         """Start a process that makes one voice. Raises OSError or EOFError as `launch` does."""
         return await self._launch(making.run, "intone-voice")
 
+    async def launch_reader(self) -> WorkerLink:
+        """Start a process that reads audio. Raises OSError or EOFError as `launch` does."""
+        return await self._launch(reading.run, "intone-audio")
+
     async def _launch(
         self, target: Callable[[socket.socket, WorkerSpec], None], name: str
     ) -> WorkerLink:
         if self._forks:
             self._ensure_fork_server()
-        ours, theirs = socket.socketpair()
-        try:
-            async with self._one_at_a_time:
+        async with self._one_at_a_time:
+            ours, theirs = socket.socketpair()
+            try:
                 child = await _in_daemon_thread(lambda: self._start(theirs, target, name))
-            reader, writer = await asyncio.open_connection(sock=ours, limit=_READ_LIMIT_BYTES)
-        except BaseException:
-            ours.close()
-            raise
+                reader, writer = await asyncio.open_connection(sock=ours, limit=_READ_LIMIT_BYTES)
+            except BaseException:
+                ours.close()
+                raise
         return WorkerLink(child, reader, writer)
 
     def _ensure_fork_server(self) -> None:

@@ -4,15 +4,9 @@ It is not one of the workers, so no stream waits for it, and what a hostile file
 happens to nobody else. Nothing is written to disk.
 """
 
-import contextlib
 import os
-import resource
-import signal
 import socket
-import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import structlog
 
@@ -20,16 +14,12 @@ from intone_server.audio import Samples
 from intone_server.audio.containers import BadRecording
 from intone_server.audio.recording import PromptReport, read_recording
 from intone_server.engines.base import BadState, CloningUnavailable, Engine
-from intone_server.logs import configure_logging
-from intone_server.workers import wire
+from intone_server.workers import confinement, wire
 from intone_server.workers.loading import WorkerSpec, loaded_engine
 from intone_server.workers.messages import MakeVoice, Refusal, VoiceMade, VoiceRefused
 
 log = structlog.stdlib.get_logger("intone.worker")
 
-# Frames of running streams come first: against a thread of the model this process gets a quarter of
-# a core. With much less, a voice of 30 s would not be made in time on a busy machine.
-NICENESS = 5
 # Address space on top of what is mapped at the start. The full-size model takes 1.3 GB of it for a
 # recording of 30 s.
 MEMORY_BYTES = 2 << 30
@@ -42,33 +32,21 @@ def run(pipe: socket.socket, spec: WorkerSpec) -> None:
 
     Exit code 0, or 1 after a fault that is in the log.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # see workers/preload.py
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    configure_logging(spec.log_format)
-    os.nice(NICENESS)
+    confinement.enter(spec.log_format)
     code = 0
     try:
         engine = loaded_engine(spec)
         command = wire.receive_command(pipe)
         if isinstance(command, MakeVoice):
             threading.Thread(target=_end_with, args=(pipe,), name="reader", daemon=True).start()
-            _limit()
+            confinement.limit_memory(MEMORY_BYTES)
+            confinement.limit_cpu(CPU_SECONDS)
             pipe.sendall(wire.encode(_make(engine, command)))
     except Exception:
         log.exception("making a voice failed")
         code = 1
     # Not a plain return: see workers/process.py.
     os._exit(code)
-
-
-def _limit() -> None:
-    """From here on this process can take only so much. Elsewhere than on Linux memory is not
-    limited by address space, and files are the decoder's alone to bound."""
-    if sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
 
 
 def _make(engine: Engine, upload: MakeVoice) -> VoiceMade | VoiceRefused:
@@ -85,28 +63,12 @@ def _make(engine: Engine, upload: MakeVoice) -> VoiceMade | VoiceRefused:
         return VoiceRefused(Refusal.CLONING_UNAVAILABLE, str(error))
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Decoders write about each fault of a file to standard error, which is the server's log."""
-    log_end = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(log_end, 2)
-        os.close(log_end)
-        os.close(nowhere)
-
-
 def _read(upload: MakeVoice) -> tuple[Samples, PromptReport]:
     try:
-        with _quiet():
+        with confinement.quiet():
             return read_recording(upload.prompt, upload.sample_rate_hertz)
     except MemoryError as error:
-        raise BadRecording(
-            "decoding this recording takes more memory than a recording should"
-        ) from error
+        raise BadRecording(confinement.TOO_MUCH_MEMORY) from error
 
 
 def _end_with(pipe: socket.socket) -> None:

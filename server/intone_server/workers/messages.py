@@ -3,6 +3,7 @@
 import enum
 from dataclasses import dataclass
 
+from intone_server.audio.encoding import Encoding
 from intone_server.audio.recording import PromptReport
 from intone_server.engines.base import (
     Ending,
@@ -139,7 +140,43 @@ class VoiceRefused:
     message: str
 
 
-Command = Generate | Cancel | LoadVoice | Stop | MakeVoice
+@dataclass(frozen=True, slots=True)
+class ReadAudio:
+    """To a process that reads audio: a file if `encoding` is None, or else mono samples without a
+    header at `from_hertz`. Sent once the sound before is answered."""
+
+    data: bytes
+    encoding: Encoding | None
+    from_hertz: int
+    to_hertz: int
+
+
+@dataclass(frozen=True, slots=True)
+class AudioRead:
+    """From it: samples of that sound, float32 native-endian; the last of them unless `more`."""
+
+    samples: bytes
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AudioRefused:
+    """From it, instead of AudioRead; `message` is for the caller."""
+
+    message: str
+
+
+Command = Generate | Cancel | LoadVoice | Stop | MakeVoice | ReadAudio
 Report = (
-    Ready | Unusable | Audio | Finished | Failed | Released | VoiceLoaded | VoiceMade | VoiceRefused
+    Ready
+    | Unusable
+    | Audio
+    | Finished
+    | Failed
+    | Released
+    | VoiceLoaded
+    | VoiceMade
+    | VoiceRefused
+    | AudioRead
+    | AudioRefused
 )
