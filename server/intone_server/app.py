@@ -19,7 +19,7 @@ from intone_server import __version__
 from intone_server.engines.base import EngineInfo, EngineOptions, EngineVoice, VoiceRef
 from intone_server.errors import Reason, Unavailable
 from intone_server.rpc.requests import ConfigReader
-from intone_server.rpc.runtime import RequestLimits, Runtime, Service
+from intone_server.rpc.runtime import DialogueLimits, RequestLimits, Runtime, Service
 from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
 from intone_server.scheduling.admission import Admission
 from intone_server.scheduling.policy import FifoPolicy
@@ -27,6 +27,7 @@ from intone_server.scheduling.scheduler import Scheduler
 from intone_server.scheduling.worker import SupervisedWorker, WorkerUnusable
 from intone_server.settings import Settings
 from intone_server.synthesis.deadlines import SessionLimits
+from intone_server.synthesis.inline_audio import AudioReader
 from intone_server.transitions import change
 from intone_server.voices.catalogue import Catalogue
 from intone_server.voices.creation import VoiceCreator
@@ -92,6 +93,13 @@ class App:
                 first_message_timeout_seconds=settings.first_message_timeout_seconds,
                 max_prompt_bytes=settings.max_prompt_bytes,
                 require_consent=settings.require_consent,
+                dialogue=DialogueLimits(
+                    concurrency=settings.dialogue_concurrency,
+                    items=settings.max_dialogue_items,
+                    characters=settings.max_dialogue_characters,
+                    held_seconds=settings.max_dialogue_held_seconds,
+                    buffer_seconds=settings.max_dialogue_buffer_seconds,
+                ),
             ),
         )
         self._server = RpcServer(self._service)
@@ -113,6 +121,7 @@ class App:
         self._capacity_changed = asyncio.Event()
         self._store = self._open_store()
         self._maker: VoiceMaker | None = None
+        self._audio_reader = AudioReader(self._launcher.launch_reader)
 
     def _open_store(self) -> Store:
         """For created voices. Raises OSError if the directory cannot be used."""
@@ -215,6 +224,7 @@ class App:
             config_reader=ConfigReader(
                 info, max_text_delay_seconds=settings.max_text_delay_seconds
             ),
+            audio_reader=self._audio_reader,
             catalogue=catalogue,
             creator=VoiceCreator(info, catalogue, self._store, self._maker, settings.max_voices),
         )
@@ -274,6 +284,7 @@ class App:
         await self._wait_for_calls(timeout)
         if self._open_calls:
             log.warning("drain timeout", open_streams=self._admission.open)
+            await self._audio_reader.stop()
             if self._maker is not None:
                 await self._maker.stop()
             self._server.tts.end_all(
@@ -298,6 +309,7 @@ class App:
         self._admission.draining = True
         await self._server.stop(0)
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
+        await self._audio_reader.stop()
         if self._maker is not None:
             await self._maker.stop()
         if isinstance(self._store, MemoryStore):

@@ -86,13 +86,17 @@ class ProtocolViolation(IntoneError):
     """The messages of a stream came in a wrong order."""
 
 
+def shown(name: str) -> str:
+    """A wrong name as an error repeats it: in quotes, and not at length."""
+    return repr(name if len(name) <= MAX_SHOWN_NAME else name[:MAX_SHOWN_NAME] + "…")
+
+
 class VoiceNotFound(IntoneError):
     """No voice of that name, whatever the name looks like."""
 
     def __init__(self, name: str) -> None:
-        shown = name if len(name) <= MAX_SHOWN_NAME else name[:MAX_SHOWN_NAME] + "…"
         super().__init__(
-            Reason.VOICE_NOT_FOUND, f"no voice {shown!r}; VoiceService.ListVoices lists them"
+            Reason.VOICE_NOT_FOUND, f"no voice {shown(name)}; VoiceService.ListVoices lists them"
         )
 
 

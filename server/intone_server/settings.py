@@ -198,6 +198,19 @@ class Settings:
         "most audio that waits in one stream before its next segment is spoken",
         _number(0.1, 600),
     )
+    dialogue_concurrency: int = _setting(
+        3, "segments of one dialogue that are spoken at the same time by default", _integer(1, 64)
+    )
+    max_dialogue_items: int = _setting(1000, "most items of one dialogue", _integer(1, 100_000))
+    max_dialogue_characters: int = _setting(
+        200_000, "longest text of all items of one dialogue", _integer(1, 10_000_000)
+    )
+    max_dialogue_held_seconds: float = _setting(
+        300.0, "most audio that one dialogue reuses or brings along", _number(0, 36_000)
+    )
+    max_dialogue_buffer_seconds: float = _setting(
+        30.0, "most audio that one dialogue makes before its turn", _number(0.1, 3600)
+    )
     log_format: str = _setting(
         "auto",
         "json, text, or auto: text on a terminal, else json",

@@ -5,6 +5,7 @@ import inspect
 import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,10 +32,25 @@ REQUEST_ID = "x-request-id"
 _GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
 # Longest request: text within its limits, in UTF-8, with room to spare. Uploads have their own.
 MAX_REQUEST_BYTES = 1024 * 1024
-_UPLOADS = ("/intone.v1.VoiceService/CreateVoice",)
-# Uploads that are received at the same time: each of them is held in memory.
-MAX_UPLOADS = 5
-UPLOAD_RETRY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Uploads:
+    """Bounds of a method whose requests are large: each is held in memory while it is received.
+
+    `most` at the same time. `until_end`: all of the call counts, and not the receiving alone.
+    """
+
+    most: int
+    until_end: bool
+    retry_seconds: float
+
+
+_UPLOADS = {
+    "/intone.v1.VoiceService/CreateVoice": _Uploads(5, True, 5.0),
+    # After it was received, the permit bounds how many there are.
+    "/intone.v1.TextToSpeechService/SynthesizeDialogue": _Uploads(32, False, 1.0),
+}
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -61,7 +77,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every method: ours with an id and a log line, health and reflection without."""
 
     def __init__(self) -> None:
-        self._uploads = 0
+        self._uploads: Counter[str] = Counter()
 
     # grpc's handlers are untyped tuples: what they hold depends on the kind of method.
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
@@ -72,47 +88,67 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if not method.startswith("/intone."):
             return _wrap(handler, None, MAX_REQUEST_BYTES)
         limit: int | None = MAX_REQUEST_BYTES
-        if method in _UPLOADS:
+        received: Callable[[], None] = _nothing
+        if (uploads := _UPLOADS.get(method)) is not None:
             limit = None
-            if self._uploads >= MAX_UPLOADS:
-                handler = _refused(handler)
+            if self._uploads[method] >= uploads.most:
+                handler = _refused(handler, uploads)
             else:
-                self._count_upload()
+                done = self._count_upload(method)
+                received = _nothing if uploads.until_end else done
         asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
-        return _wrap(handler, Call(method.rpartition("/")[2], str(request_id)), limit)
+        call = Call(method.rpartition("/")[2], str(request_id))
+        return _wrap(handler, call, limit, received)
 
-    def _count_upload(self) -> None:
-        """For as long as the task of the call lives: the handler may never be called, if the client
-        leaves before its message has come."""
+    def _count_upload(self, method: str) -> Callable[[], None]:
+        """Until what is returned is called, at the longest for as long as the task of the call
+        lives: the handler may never be called, if the client leaves before its message has come."""
         task = asyncio.current_task()
         assert task is not None
-        self._uploads += 1
+        self._uploads[method] += 1
+        counted = True
 
-        def ended(_: asyncio.Task[Any]) -> None:
-            self._uploads -= 1
+        def done(_: object = None) -> None:
+            nonlocal counted
+            if counted:
+                counted = False
+                self._uploads[method] -= 1
 
-        task.add_done_callback(ended)
+        task.add_done_callback(done)
+        return done
 
 
-def _refused(handler: Any) -> Any:
-    """The same unary method, which throws its message away unread: there is no room."""
+def _nothing() -> None:
+    pass
+
+
+def _refused(handler: Any, uploads: _Uploads) -> Any:
+    """The same method, which throws its message away unread: there is no room."""
 
     async def refuse(_request: Any, _context: Context) -> Any:
         raise Overloaded(
             Reason.QUEUE_FULL,
-            f"{MAX_UPLOADS} other uploads are being received or worked on",
-            retry_after=UPLOAD_RETRY_SECONDS,
+            f"{uploads.most} other uploads are being received or worked on",
+            retry_after=uploads.retry_seconds,
         )
 
-    return grpc.unary_unary_rpc_method_handler(
+    make = (
+        grpc.unary_stream_rpc_method_handler
+        if handler.unary_stream
+        else grpc.unary_unary_rpc_method_handler
+    )
+    return make(
         refuse,
         request_deserializer=lambda _: None,
         response_serializer=handler.response_serializer,
     )
 
 
-def _wrap(handler: Any, call: Call | None, max_bytes: int | None) -> Any:
+def _wrap(
+    handler: Any, call: Call | None, max_bytes: int | None, received: Callable[[], None] = _nothing
+) -> Any:
+    """`received` is called when the first request is there."""
     checked: Callable[[Any], Any] = _checked
     if handler.stream_stream:
         make, inner, checked = (
@@ -140,6 +176,7 @@ def _wrap(handler: Any, call: Call | None, max_bytes: int | None) -> Any:
 
     async def serve(request: Any, context: Context) -> Any:
         assert call is not None
+        received()
         _current.set(call)
         context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
         try:

@@ -18,7 +18,8 @@ from intone_server.errors import (
 from intone_server.rpc import requests
 from intone_server.rpc.calls import current_call, log
 from intone_server.rpc.runtime import Service
-from intone_server.synthesis.session import Session
+from intone_server.rpc.stream_voices import StreamVoices
+from intone_server.synthesis.text_session import TextSession
 
 # How long a stream that fails goes on reading before its status is sent.
 STOP_WRITING_SECONDS = 0.2
@@ -88,14 +89,18 @@ class Inputs:
             self._waiting.discard(waiting)
 
     async def feed(
-        self, session: Session, first: tts_pb2.SynthesizeRequest | None, messages: Messages
+        self,
+        session: TextSession,
+        first: tts_pb2.SynthesizeRequest | None,
+        messages: Messages,
+        voices: StreamVoices,
     ) -> None:
         """Hand the client's messages to the session until half-close."""
         try:
             if first is not None:
-                await self._take(session, first)
+                await self._take(session, first, voices)
             async for message in messages:
-                await self._take(session, message)
+                await self._take(session, message, voices)
                 await session.wait_for_room()
             session.end_input()
         except IntoneError as error:
@@ -105,7 +110,9 @@ class Inputs:
             log.exception("stream failed", request_id=current_call().request_id)
             session.fail(InternalError())
 
-    async def _take(self, session: Session, message: tts_pb2.SynthesizeRequest) -> None:
+    async def _take(
+        self, session: TextSession, message: tts_pb2.SynthesizeRequest, voices: StreamVoices
+    ) -> None:
         match message.WhichOneof("input"):
             case "text":
                 limit = self._service.request_limits.max_piece_characters
@@ -122,6 +129,12 @@ class Inputs:
                 session.clear(requests.read_id("clear.id", clear.id), heard)
             case "pause":
                 session.pause(requests.read_pause(message.pause))
+            case "voice":
+                config = session.config
+                if message.voice:
+                    session.change_voice(message.voice, await voices.ready(message.voice))
+                else:
+                    session.change_voice(config.voice, config.voice_ref)
             case "config":
                 raise ProtocolViolation(
                     Reason.CONFIG_NOT_FIRST,

@@ -60,7 +60,7 @@ class ConfigReader:
         )
         faults.within("config.gain_db", config.gain_db, *GAIN_DB_RANGE)
         text = read_text_options(config.text, faults)
-        sampling = self._sampling(config.sampling, faults)
+        sampling = self.read_sampling(config.sampling, "config.sampling", faults)
         longest, first = self._segment_lengths(config.segmentation, faults)
         mode = MODES.get(config.segmentation.mode)
         if mode is None:
@@ -112,21 +112,22 @@ class ConfigReader:
             queue_events=config.queue_events,
         )
 
-    def _sampling(self, sampling: tts_pb2.Sampling, faults: Faults) -> Sampling:
+    def read_sampling(self, sampling: tts_pb2.Sampling, field: str, faults: Faults) -> Sampling:
+        """What the client set of it. Faults are noted; the seed is left to the caller."""
         values: dict[str, float] = {}
         for name in (*SAMPLING_RANGES, "seed"):
             if not sampling.HasField(name):
                 continue
-            field = f"config.sampling.{name}"
+            path = f"{field}.{name}"
             if name not in self._info.features:
                 faults.add(
-                    field,
+                    path,
                     f"the {self._info.engine} engine cannot honour it",
                     Reason.UNSUPPORTED_OPTION,
                 )
             elif name in SAMPLING_RANGES:
                 value = getattr(sampling, name)
-                faults.within(field, value, *SAMPLING_RANGES[name])
+                faults.within(path, value, *SAMPLING_RANGES[name])
                 values[name] = value
         return Sampling(**values)  # type: ignore[arg-type]
 
@@ -148,13 +149,13 @@ class ConfigReader:
         return longest, first
 
 
-def check_text(text: str, limit: int, faults: Faults) -> None:
-    """Note what is wrong with the whole text of a call."""
+def check_text(text: str, limit: int, faults: Faults, field: str = "text") -> None:
+    """Note what is wrong with a whole text."""
     if not text.strip():
-        faults.add("text", "has nothing to speak: it is empty or blank")
+        faults.add(field, "has nothing to speak: it is empty or blank")
     elif len(text) > limit:
         faults.add(
-            "text", f"text has {len(text):,} characters, limit {limit:,}", Reason.TEXT_TOO_LONG
+            field, f"text has {len(text):,} characters, limit {limit:,}", Reason.TEXT_TOO_LONG
         )
 
 

@@ -87,6 +87,8 @@ def stats(totals: events.Stats) -> tts_pb2.Stats:
         speed=totals.speed,
         underruns=totals.underruns,
         clipped_samples=totals.clipped_samples,
+        max_in_flight=totals.max_in_flight,
+        wall_time=duration(totals.wall_seconds),
     )
     if totals.first_audio_seconds is not None:
         message.time_to_first_audio.CopyFrom(duration(totals.first_audio_seconds))
@@ -104,6 +106,10 @@ def segment_finished(event: events.SegmentFinished) -> tts_pb2.SegmentFinished:
     """How a segment ended."""
     return tts_pb2.SegmentFinished(
         segment=event.segment,
+        item_id=event.item.id if event.item else "",
+        item=event.item.index if event.item else None,
+        ends_item=event.ends_item,
+        at=duration(event.at_seconds),
         outcome=_value("SEGMENT_OUTCOME", event.outcome),
         sample_count=event.sample_count,
         synthesis_time=duration(event.synthesis_seconds),
@@ -166,9 +172,18 @@ def speech_event(sequence: int, epoch: int, event: events.Event) -> tts_pb2.Spee
             message.audio.sample_offset = event.sample_offset
             message.audio.sample_count = event.sample_count
         case events.Queued():
-            message.queued.segment = event.segment
-            message.queued.position = event.position
-            message.queued.estimated_wait.CopyFrom(duration(event.estimated_wait_seconds))
+            message.queued.CopyFrom(
+                tts_pb2.Queued(
+                    segment=event.segment,
+                    position=event.position,
+                    estimated_wait=duration(event.estimated_wait_seconds),
+                    item_id=event.item.id if event.item else "",
+                    item=event.item.index if event.item else None,
+                    planned=event.planned,
+                    estimated_audio=duration(event.estimated_audio_seconds),
+                    at=duration(event.at_seconds),
+                )
+            )
         case events.SegmentStarted():
             message.segment_started.CopyFrom(_segment_started(event))
         case events.SegmentFinished():
@@ -210,6 +225,9 @@ def speech_event(sequence: int, epoch: int, event: events.Event) -> tts_pb2.Spee
 def _segment_started(event: events.SegmentStarted) -> tts_pb2.SegmentStarted:
     return tts_pb2.SegmentStarted(
         segment=event.segment,
+        item_id=event.item.id if event.item else "",
+        item=event.item.index if event.item else None,
+        at=duration(event.at_seconds),
         kind=_value("SEGMENT_KIND", event.kind),
         span=tts_pb2.TextSpan(start=event.start, end=event.end),
         text=event.text,

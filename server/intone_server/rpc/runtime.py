@@ -9,11 +9,25 @@ from intone_server.rpc.responses import duration
 from intone_server.scheduling.admission import Admission
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.deadlines import SessionLimits
+from intone_server.synthesis.inline_audio import AudioReader
 from intone_server.voices.catalogue import Catalogue
 from intone_server.voices.creation import VoiceCreator
 
 # A file answer has to fit a stock 4 MiB client limit with its other fields.
 MAX_FILE_BYTES = 3_900_000
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueLimits:
+    """Bounds of one dialogue. `concurrency` is that of a request that names none; `held_seconds` is
+    of audio that is reused or that the client sent, `buffer_seconds` of audio made before its turn.
+    """
+
+    concurrency: int
+    items: int
+    characters: int
+    held_seconds: float
+    buffer_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +39,7 @@ class RequestLimits:
     first_message_timeout_seconds: float
     max_prompt_bytes: int
     require_consent: bool
+    dialogue: DialogueLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,7 @@ class Runtime:
     info: EngineInfo
     features: frozenset[str]
     config_reader: ConfigReader
+    audio_reader: AudioReader
     catalogue: Catalogue
     creator: VoiceCreator
 
@@ -75,4 +91,7 @@ class Service:
             idle_timeout=duration(self.session_limits.idle_timeout_seconds),
             session_limit=duration(self.session_limits.session_limit_seconds),
             max_piece_characters=self.request_limits.max_piece_characters,
+            max_dialogue_items=self.request_limits.dialogue.items,
+            max_dialogue_characters=self.request_limits.dialogue.characters,
+            max_dialogue_held_audio=duration(self.request_limits.dialogue.held_seconds),
         )

@@ -64,6 +64,9 @@ def trailers_of(error: IntoneError) -> Metadata:
             error_details_pb2.BadRequest.FieldViolation(field=v.field, description=v.description)
             for v in error.violations[:MAX_VIOLATIONS]
         ]
+        if (more := len(error.violations) - MAX_VIOLATIONS) > 0:
+            left = error_details_pb2.BadRequest.FieldViolation(description=f"and {more:,} more")
+            violations.append(left)
         details.append(_any(error_details_pb2.BadRequest(field_violations=violations)))
     trailers: list[tuple[str, str | bytes]] = []
     if error.retry_after is not None:

@@ -1,8 +1,10 @@
 """Options of the text, and their way back."""
 
+import asyncio
+
 from intone.v1 import tts_pb2
 from intone_server.rpc.faults import Faults
-from intone_server.synthesis.manuscript import TextOptions
+from intone_server.synthesis.manuscript import TextOptions, WholeText
 from intone_server.synthesis.replacements import (
     MAX_RULES,
     MAX_SPOKEN_CHARACTERS,
@@ -40,6 +42,13 @@ def read_text_options(options: tts_pb2.TextOptions, faults: Faults) -> TextOptio
         normalize=options.normalize,
         replacements=Replacements(rules) if rules else None,
     )
+
+
+async def whole_text(text: str, options: TextOptions) -> WholeText:
+    """A text that is complete, read beside the event loop if that is work."""
+    if options.strip_markdown:
+        return await asyncio.to_thread(WholeText.of, text, options)
+    return WholeText.of(text, options)
 
 
 def text_options(options: TextOptions) -> tts_pb2.TextOptions:

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,16 +13,22 @@ from intone_server.audio.encoding import COMPRESSED, Encoding, load_codecs
 from intone_server.errors import IntoneError, Overloaded, Reason, SynthesisFailed
 from intone_server.rpc import requests, responses
 from intone_server.rpc.calls import Context, current_call
+from intone_server.rpc.dialogues import ScriptReader
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.files import check_length, collect
 from intone_server.rpc.inputs import STOP_WRITING_SECONDS, Inputs, let_finish_writing
 from intone_server.rpc.runtime import Service
+from intone_server.rpc.stream_voices import StreamVoices
+from intone_server.rpc.texts import whole_text
 from intone_server.scheduling.admission import Permit
 from intone_server.synthesis import events
-from intone_server.synthesis.manuscript import WholeText, load_what_is_slow
+from intone_server.synthesis.dialogue import DialogueSession
+from intone_server.synthesis.manuscript import load_what_is_slow
 from intone_server.synthesis.planning import plan
+from intone_server.synthesis.script import plan_script
 from intone_server.synthesis.session import Session
 from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.text_session import TextSession
 from intone_server.voices.catalogue import Voice
 
 STREAMED = tuple(encoding for encoding in Encoding if encoding is not Encoding.WAV)
@@ -62,12 +68,15 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 message = first.config if first and first.WhichOneof("input") == "config" else None
                 config, voice = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
                 permit = stack.enter_context(self._service.admission.admit(stream=True))
+                voices = await stack.enter_async_context(
+                    StreamVoices(self._service.loaded().catalogue)
+                )
                 session = await stack.enter_async_context(self._open(config, voice, permit))
             except IntoneError:
                 await let_finish_writing(request_iterator)
                 raise
             feeding = asyncio.create_task(
-                self._inputs.feed(session, None if message else first, request_iterator)
+                self._inputs.feed(session, None if message else first, request_iterator, voices)
             )
             try:
                 await self._send(session, context, tts_pb2.SynthesizeResponse)
@@ -83,11 +92,34 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
     ) -> None:
         config, voice = await self._read_config(request.config, STREAMED, text=request.text)
-        text = await _whole(request.text, config)
+        text = await whole_text(request.text, config.text)
         with self._service.admission.admit(stream=False) as permit:
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
                 await self._send(session, context, tts_pb2.SynthesizeTextResponse)
+
+    async def SynthesizeDialogue(  # type: ignore[override]
+        self, request: tts_pb2.SynthesizeDialogueRequest, context: Context
+    ) -> None:
+        reader = ScriptReader(request, self._service, STREAMED)
+        with self._service.admission.admit(stream=False) as permit:
+            async with AsyncExitStack() as stack:
+                script = await reader.script(stack)
+                await _load_what_is_needed(script.config)
+                notices: list[str] = []
+                pieces = await plan_script(script, notices.append)
+                session = DialogueSession(
+                    script,
+                    pieces,
+                    notices,
+                    max_buffer_seconds=self._service.request_limits.dialogue.buffer_seconds,
+                    limits=self._service.session_limits,
+                    scheduler=self._service.scheduler,
+                    permit=permit,
+                )
+                request.Clear()  # it may be large
+                with self._taking_part(session):
+                    await self._send(session, context, tts_pb2.SynthesizeDialogueResponse)
 
     async def SynthesizeFile(
         self, request: tts_pb2.SynthesizeFileRequest, context: Context
@@ -97,7 +129,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         )
         check_length(request.text, config)
         config = replace(config, segment_events=True, retry_no_end=True)
-        text = await _whole(request.text, config)
+        text = await whole_text(request.text, config.text)
         with self._service.admission.admit(stream=False) as permit:
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
@@ -114,7 +146,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     ) -> tts_pb2.PlanTextResponse:
         config, _ = await self._read_config(request.config, FILES, text=request.text)
         segments = []
-        text = await _whole(request.text, config)
+        text = await whole_text(request.text, config.text)
         for segment in plan(text, config):
             segments.append(segment)
             await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
@@ -136,34 +168,37 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             limit = self._service.request_limits.max_text_characters
             requests.check_text(text, limit, faults)
         read = runtime.config_reader.read(config, default, allowed, faults)
-        if read.encoding in COMPRESSED:
-            await asyncio.to_thread(load_codecs)
-        if read.text.normalize or read.text.replacements:
-            await asyncio.to_thread(load_what_is_slow, read.text, read.language)
+        await _load_what_is_needed(read)
         voice = await runtime.catalogue.get(read.voice)
         return read, voice
 
     @asynccontextmanager
     async def _open(
         self, config: SpeechConfig, voice: Voice, permit: Permit
-    ) -> AsyncIterator[Session]:
-        """A session whose voice is ready, that takes part in shutdown and leaves its totals in the
-        log line."""
+    ) -> AsyncIterator[TextSession]:
+        """A session whose voice is ready."""
         async with self._service.loaded().catalogue.in_use(voice) as ref:
-            with Session(
+            session = TextSession(
                 replace(config, voice_ref=ref),
                 limits=self._service.session_limits,
                 scheduler=self._service.scheduler,
                 permit=permit,
-            ) as session:
-                self._sessions.add(session)
-                if self._service.admission.draining:  # its voice was loading when that began
-                    session.drain(max(0.0, self._drain_ends_at - time.monotonic()))
-                try:
-                    yield session
-                finally:
-                    self._sessions.discard(session)
-                    _leave_totals(session)
+            )
+            with self._taking_part(session):
+                yield session
+
+    @contextmanager
+    def _taking_part(self, session: Session) -> Iterator[None]:
+        """In shutdown, and in the log line."""
+        with session:
+            self._sessions.add(session)
+            if self._service.admission.draining:  # its voice was loading when that began
+                session.drain(max(0.0, self._drain_ends_at - time.monotonic()))
+            try:
+                yield
+            finally:
+                self._sessions.discard(session)
+                _leave_totals(session)
 
     async def _send(self, session: Session, context: Context, wrap: Callable[..., Any]) -> None:
         """Write the session's events until it has finished. Raises what ends it instead."""
@@ -208,11 +243,12 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         )
 
 
-async def _whole(text: str, config: SpeechConfig) -> WholeText:
-    """The text of a call, read as a whole: beside the event loop if that is work."""
-    if config.text.strip_markdown:
-        return await asyncio.to_thread(WholeText.of, text, config.text)
-    return WholeText.of(text, config.text)
+async def _load_what_is_needed(config: SpeechConfig) -> None:
+    """Code that is slow to load, and that few streams need."""
+    if config.encoding in COMPRESSED:
+        await asyncio.to_thread(load_codecs)
+    if config.text.normalize or config.text.replacements:
+        await asyncio.to_thread(load_what_is_slow, config.text, config.language)
 
 
 def _leave_totals(session: Session) -> None:

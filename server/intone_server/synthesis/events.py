@@ -12,6 +12,8 @@ class SegmentKind(enum.Enum):
 
     SPEECH = "speech"
     SILENCE = "silence"
+    AUDIO = "audio"
+    REUSE = "reuse"
 
 
 class Outcome(enum.Enum):
@@ -43,9 +45,20 @@ class FinishReason(enum.Enum):
     SESSION_LIMIT = "session_limit"
 
 
+@dataclass(frozen=True, slots=True)
+class ItemRef:
+    """An item of a script: its place, from 0, and the id that the client gave it, if any."""
+
+    index: int
+    id: str
+
+
 @dataclass(slots=True)
 class Stats:
-    """Totals of a stream. Seconds; `first_audio_seconds` is None before any audio."""
+    """Totals of a stream. Seconds; `first_audio_seconds` is None before any audio.
+
+    `max_in_flight`: greatest number of segments that ran at the same time.
+    """
 
     characters: int = 0
     segments: int = 0
@@ -57,6 +70,8 @@ class Stats:
     made_seconds: float = 0.0
     underruns: int = 0
     clipped_samples: int = 0
+    max_in_flight: int = 0
+    wall_seconds: float = 0.0
 
     @property
     def speed(self) -> float:
@@ -66,11 +81,16 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A segment waits for a replica, behind `position` others."""
+    """A segment waits for a replica, behind `position` others; or an item of a script, whose first
+    segment it is, was planned. `at_seconds` is on the stream's clock."""
 
     segment: int
     position: int
     estimated_wait_seconds: float
+    estimated_audio_seconds: float
+    at_seconds: float
+    item: ItemRef | None = None
+    planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +107,8 @@ class SegmentStarted:
     seed: int
     reason: CommitReason
     queue_wait_seconds: float
+    at_seconds: float
+    item: ItemRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +129,10 @@ class SegmentFinished:
     outcome: Outcome
     sample_count: int
     synthesis_seconds: float
+    at_seconds: float
     error: IntoneError | None = None
+    item: ItemRef | None = None
+    ends_item: bool = False
 
 
 @dataclass(frozen=True, slots=True)

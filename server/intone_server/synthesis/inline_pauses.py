@@ -47,6 +47,13 @@ class InlinePause:
     start: int
     end: int
 
+    @property
+    def alteration(self) -> str:
+        """What the client is to be told if it is not as long as it says; empty if it is."""
+        if self.asked_seconds == self.seconds:
+            return ""
+        return f"a pause of {self.asked_seconds:g} s in the text lasts {self.seconds:g} s"
+
 
 class PauseFilter:
     """Takes marks of pauses out of text that may be cut anywhere.

@@ -30,7 +30,8 @@ class Output:
         self._encoder: Encoder | None = None  # made at the first sound: it holds up to 7 MB
         self._ready = SampleBuffer()  # converted, not yet encoded
         self._pushed = 0  # of this run, at the model's rate
-        self._taken = 0  # of this run, at the stream's rate
+        self._due = 0  # what that becomes, at the stream's rate
+        self._taken = 0  # of that
         self._last = 0.0  # the sample that was encoded last
         self._tail_is_due = False
         self._run_is_over = False
@@ -55,7 +56,7 @@ class Output:
             if part.kind is SegmentKind.SILENCE:
                 count = part.take_silence(self._rate)
                 if not count:
-                    return self._end_of(part, following)
+                    return self._end_of(part, following) if part.is_over else None
                 encoded = self._encode(np.zeros(count, np.float32))
             elif (most := self._ready_of(part)) > 0:
                 samples = self._ready.take_chunk(self._rate, most)
@@ -67,11 +68,15 @@ class Output:
             elif not part.is_over:
                 return None
             elif part.ends_at is None:
-                part.ends_at = self._resampler.total(self._pushed)
+                part.ends_at = self._due
                 continue
             elif self._taken >= part.ends_at or self._run_is_over:
                 return self._end_of(part, following)
-            elif not isinstance(following, Part) or not _goes_on(following) or self._tail_is_due:
+            elif (
+                not isinstance(following, Part)
+                or not _goes_on(part, following)
+                or self._tail_is_due
+            ):
                 self._end_run()
                 continue
             elif following.has_audio:
@@ -88,7 +93,7 @@ class Output:
 
     def has_all_of(self, part: Part) -> bool:
         """Whether every sample of `part`, the first thing on the timeline, was taken."""
-        end = self._resampler.total(self._pushed) if part.ends_at is None else part.ends_at
+        end = self._due if part.ends_at is None else part.ends_at
         silent = part.kind is SegmentKind.SILENCE
         return part.is_over and (part.closed or silent or self._taken >= end)
 
@@ -151,16 +156,22 @@ class Output:
     def _push(self, part: Part) -> None:
         if self._run_is_over:  # its end came out before this
             self._start_run()
-        samples = part.take_samples(self._model_rate)
-        self._pushed += len(samples)
         part.in_output = True
-        self._ready.append(self._level.push(self._resampler.push(samples)))
+        if part.at_stream_rate:
+            samples = part.take_samples(self._rate)
+            self._due += len(samples)
+        else:
+            samples = part.take_samples(self._model_rate)
+            self._pushed += len(samples)
+            self._due = self._resampler.total(self._pushed)
+            samples = self._resampler.push(samples)
+        self._ready.append(self._level.push(samples))
 
     def _end_of(self, part: Part, following: object) -> Encoded:
         part.all_sent = part.closed = True
         if len(self._ready):
             return NOTHING  # the next part's, which went the same way
-        goes_on = _goes_on(following)
+        goes_on = _goes_on(part, following)
         if self._run_is_over or not goes_on:
             self._start_run()
         if goes_on:
@@ -181,7 +192,7 @@ class Output:
     def _start_run(self) -> None:
         self._resampler.drop()
         self._level.drop()
-        self._pushed = self._taken = 0
+        self._pushed = self._due = self._taken = 0
         self._run_is_over = self._tail_is_due = False
 
     def _encode(self, samples: Samples) -> Encoded:
@@ -191,10 +202,12 @@ class Output:
         return self._encoder.encode(samples)
 
 
-def _goes_on(following: object) -> bool:
-    """Whether sound follows that belongs to the same run."""
+def _goes_on(part: Part, following: object) -> bool:
+    """Whether sound follows that belongs to the same run. Each item of a script is its own, so
+    that its samples do not depend on its neighbours."""
     return (
         isinstance(following, Part)
-        and following.kind is SegmentKind.SPEECH
+        and following.kind is not SegmentKind.SILENCE
+        and following.item == part.item
         and (following.has_audio or following.in_output or not following.is_over)
     )

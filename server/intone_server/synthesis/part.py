@@ -1,5 +1,6 @@
 """A piece of a stream's timeline: one segment, spoken or silent, on its way to the client."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
 from intone_server.engines.base import Sampling, VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.scheduling.generation import Generation
-from intone_server.synthesis.events import Outcome, SegmentKind
+from intone_server.synthesis.events import ItemRef, Outcome, SegmentKind
 from intone_server.synthesis.mapped import MappedText
 from intone_server.synthesis.segmenter import CommitReason, Segment
 from intone_server.synthesis.speech import (
@@ -32,10 +33,11 @@ class Silence:
 
 class Part:
     """Audio arrives from a generation (or is silence that is counted, not stored) and leaves in
-    chunks. `made_samples` are at the model's rate, or the stream's for silence; `sample_offset` and
-    `sent_samples` are at the stream's. `start` and `end` are code points.
+    chunks. `made_samples` are at the model's rate, or the stream's if `at_stream_rate`;
+    `sample_offset` and `sent_samples` are at the stream's. `start` and `end` are code points.
 
     `outcome` is set when no more audio will be made; what is buffered then is still to be sent.
+    Times are those of the monotonic clock.
     """
 
     def __init__(
@@ -48,7 +50,8 @@ class Part:
         text: str,
         seed: int,
         reason: CommitReason,
-        on_change: Callable[["Part"], None],
+        voice: str = "",
+        on_change: Callable[["Part"], None] = lambda _: None,
     ) -> None:
         self.segment = segment
         self.kind = kind
@@ -57,9 +60,14 @@ class Part:
         self.text = text
         self.seed = seed
         self.reason = reason
+        self.voice = voice
         self._on_change = on_change
+        self.item: ItemRef | None = None  # of a script
+        self.ends_item = False
         self.generation: Generation | None = None
         self.started = False  # a replica has begun
+        self.started_at: float | None = None
+        self.ended_at: float | None = None  # no more audio will be made
         self.announced = False  # the client has heard of it
         self.sample_offset = 0  # of its first sample, once it is announced
         self.made_samples = 0
@@ -70,7 +78,9 @@ class Part:
         self.cleaned: MappedText | None = None  # the client's text without marks, if it had some
         self.in_output = False  # samples of it were given to that
         self.all_sent = False
+        self.kept: list[Samples] | None = None  # all of it, if it will be repeated
         self.closed = False  # so is what the end of its run brings out
+        self.at_stream_rate = kind is SegmentKind.SILENCE
         self._buffer = SampleBuffer()
         self._silence = 0
         self._waits_for_end = False  # nothing of it is given away before
@@ -83,16 +93,22 @@ class Part:
         index: int,
         config: SpeechConfig,
         on_change: Callable[["Part"], None],
+        *,
+        seed: int | None = None,
     ) -> "Part":
-        """A segment with its generation, not yet submitted; SKIPPED if it cannot be spoken."""
+        """A segment with its generation, not yet submitted; SKIPPED if it cannot be spoken.
+
+        `index` is its place in the stream, from which its seed is made unless that is given.
+        """
         part = cls(
             segment=index,
             kind=SegmentKind.SPEECH,
             start=segment.start,
             end=segment.end,
             text=segment.spoken_text,
-            seed=segment_seed(config.seed, index),
+            seed=segment_seed(config.seed, index) if seed is None else seed,
             reason=segment.reason,
+            voice=config.voice,
             on_change=on_change,
         )
         if not segment.speakable:
@@ -125,12 +141,67 @@ class Part:
             text="",
             seed=0,
             reason=CommitReason.PAUSE,
-            on_change=lambda _: None,
         )
-        part.started = True
-        part._silence = part.made_samples = silence.samples
+        part.be_silent(silence.samples)
+        return part
+
+    def be_silent(self, samples: int) -> None:
+        """Be so much silence, complete."""
+        self.started = True
+        self._silence = self.made_samples = samples
+        self.outcome = Outcome.COMPLETE
+
+    @classmethod
+    def sound(cls, samples: Samples, index: int, *, keep: bool) -> "Part":
+        """Audio from the client, shape (n,), at the stream's rate; complete from the start. `keep`:
+        it will be repeated."""
+        part = cls(
+            segment=index,
+            kind=SegmentKind.AUDIO,
+            start=0,
+            end=0,
+            text="",
+            seed=0,
+            reason=CommitReason.END_OF_INPUT,
+        )
+        part.at_stream_rate = part.started = True
+        part.kept = [] if keep else None
+        part._take(samples)
         part.outcome = Outcome.COMPLETE
         return part
+
+    @classmethod
+    def repeated(cls, original: "Part", index: int) -> "Part":
+        """Will be the same audio as another part, which keeps it until then."""
+        silent = original.kind is SegmentKind.SILENCE
+        part = cls(
+            segment=index,
+            kind=SegmentKind.SILENCE if silent else SegmentKind.REUSE,
+            start=original.start,
+            end=original.end,
+            text=original.text,
+            seed=original.seed,
+            reason=original.reason,
+            voice=original.voice,
+        )
+        part.at_stream_rate = original.at_stream_rate
+        return part
+
+    def repeat(self, original: "Part") -> None:
+        """Be that audio; all of it was made."""
+        if self.kind is SegmentKind.SILENCE:
+            self.be_silent(original.made_samples)
+            return
+        self.started = original.started
+        for samples in original.kept or ():
+            self._take(samples)
+        assert original.outcome is not None
+        self.end_with(original.outcome)
+
+    def stand_in(self, samples: int) -> None:
+        """Be silent for so many samples of the model, in the place of what failed."""
+        self.started = True
+        self._buffer.append(np.zeros(samples, np.float32))
 
     @property
     def unsent_samples(self) -> int:
@@ -162,6 +233,7 @@ class Part:
         self._waits_for_end = False
         self.outcome = outcome
         self.error = error
+        self.ended_at = time.monotonic()
 
     @property
     def queue_seconds(self) -> float:
@@ -192,35 +264,44 @@ class Part:
         """Whether its generation was not submitted yet."""
         return self.generation is not None and self.generation.place is None
 
-    def _begin_again(self) -> None:
-        """Once more, with another seed: the first attempt had no end."""
+    def begin_again(self, *, attempts: int = 0) -> None:
+        """Once more from the start, after so many attempts that count; nothing of the first was
+        given away."""
         first = self.generation
         assert first is not None
         self._buffer.drop()
+        self.kept = None if self.kept is None else []
         self.made_samples = 0
+        self.outcome = self.error = None
         self._waits_for_end = False
         self._earlier_run_seconds = first.run_seconds
         self._earlier_queue_seconds = first.queue_seconds
-        self.seed = second_seed(self.seed)
         self.generation = self._generation(first.voice, first.sampling)
+        self.generation.attempts = attempts
 
     # Observer of the generation.
 
     def on_started(self) -> None:
         self.started = True
+        self.started_at = time.monotonic()
         self._on_change(self)
 
     def on_audio(self, samples: bytes) -> None:
-        array = np.frombuffer(samples, np.float32)
-        self.made_samples += len(array)
-        self._buffer.append(array)
+        self._take(np.frombuffer(samples, np.float32))
         self._on_change(self)
+
+    def _take(self, samples: Samples) -> None:
+        self.made_samples += len(samples)
+        self._buffer.append(samples)
+        if self.kept is not None:
+            self.kept.append(samples)
 
     def on_completed(self, *, no_end: bool) -> None:
         if not self.made_samples:
             self.end_with(Outcome.SKIPPED)
         elif no_end and self._waits_for_end:
-            self._begin_again()
+            self.seed = second_seed(self.seed)  # the first attempt had no end
+            self.begin_again()
         else:
             self.end_with(Outcome.NO_END if no_end else Outcome.COMPLETE)
         self._on_change(self)

@@ -35,6 +35,7 @@ class CommitReason(enum.Enum):
     PAUSE = enum.auto()
     TEXT_DELAY = enum.auto()
     END_OF_INPUT = enum.auto()
+    VOICE = enum.auto()
 
 
 class SegmentationMode(enum.Enum):

@@ -71,6 +71,12 @@ def segment_seed(seed: int, segment: int) -> int:
     return _hashed_seed(f"{seed}/{segment}")
 
 
+def item_seed(seed: int, item: str) -> int:
+    """The seed of one item of a dialogue, whose id or index is `item`: from it the seeds of its
+    segments are made as those of a stream are."""
+    return _hashed_seed(f"{seed}/item {item}")
+
+
 def second_seed(seed: int) -> int:
     """The seed with which a segment is spoken once more that had no end with `seed`."""
     return _hashed_seed(f"{seed}/again")

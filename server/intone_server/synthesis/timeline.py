@@ -37,10 +37,13 @@ class Timeline:
     for the end of the call.
     """
 
-    def __init__(self, config: SpeechConfig, stats: Stats) -> None:
+    def __init__(self, config: SpeechConfig, stats: Stats, *, gives_tails: bool = True) -> None:
+        """`gives_tails`: rather than let the listener miss the end of a part, end its run early."""
         self._config = config
+        self._gives_tails = gives_tails
         self._rate = config.sample_rate_hertz
         self._stats = stats
+        self.began_at = time.monotonic()
         self._output = Output(config)
         self._sounding: Part | None = None  # that of the last chunk
         self._items: deque[Part | Event | IntoneError] = deque()
@@ -68,6 +71,10 @@ class Timeline:
     def has_audio(self) -> bool:
         """Whether a part is unfinished or not wholly sent."""
         return any(isinstance(item, Part) for item in self._items)
+
+    def elapsed(self, at: float | None = None) -> float:
+        """Seconds from the beginning of the stream to `at`, or now."""
+        return (time.monotonic() if at is None else at) - self.began_at
 
     def text_came(self, now: float) -> None:
         """Text that will be spoken came at `now`."""
@@ -106,7 +113,8 @@ class Timeline:
     def tail_due_at(self) -> float | None:
         """When the end of a part that is kept back until the next one goes on has to be sent, or
         the listener would miss it; None if there is no such end."""
-        return self._playout.dry_at - TAIL_SECONDS if self._output.keeps_tail else None
+        waits = self._gives_tails and self._output.keeps_tail
+        return self._playout.dry_at - TAIL_SECONDS if waits else None
 
     def give_tail(self) -> None:
         """Send it now."""
@@ -148,6 +156,8 @@ class Timeline:
                 return replace(head, sample_offset=self._output.position)
             if isinstance(head, Cleared):
                 self.epoch = head.epoch
+            if isinstance(head, Finished):
+                self._stats.wall_seconds = self.elapsed()
             return head
         return None
 
@@ -174,8 +184,23 @@ class Timeline:
         A notice goes first: a client that reacts to it by writing no more sees the true status.
         """
         finished, answered, _, _ = self._drop(Outcome.FAILED, error)
-        notice = Notice(NoticeKind.ERROR, f"{error.reason}: {error.message}", 0.0)
-        self._items.extend([*finished, *answered, notice, error])
+        self._items.extend([*finished, *answered, _error_notice(error), error])
+
+    def cut_behind(self, part: Part | None) -> None:
+        """Drop all that comes after this part; None or one that was told already: all there is."""
+        items = list(self._items)
+        place = next((i for i, item in enumerate(items) if item is part), -1) + 1
+        for item in items[place:]:
+            if isinstance(item, Part):
+                item.drop(Outcome.CLEARED, lost=False)
+        self._items = deque(items[:place])
+        self.has_finished = False
+
+    def end_behind(self, part: Part, error: IntoneError) -> None:
+        """Deliver up to this part, then end the call with `error`."""
+        self.cut_behind(part)
+        self.has_finished = True
+        self._items.extend([_error_notice(error), error])
 
     def close(self) -> None:
         """Nobody is left to tell."""
@@ -213,7 +238,7 @@ class Timeline:
 
     def _made(self, part: Part) -> int:
         """Samples of a part, at the stream's rate."""
-        if part.kind is SegmentKind.SILENCE:
+        if part.at_stream_rate:
             return part.made_samples
         return round(part.made_samples * self._rate / self._config.model_rate_hertz)
 
@@ -243,7 +268,7 @@ class Timeline:
             self._stats.underruns += 1
         self._in_text = True
         # Not by a part of nothing, which may bring out what an encoder held of the one before.
-        spoken = part.kind is SegmentKind.SPEECH and part.made_samples > 0
+        spoken = part.kind is not SegmentKind.SILENCE and part.made_samples > 0
         self._spoke = self._spoke or spoken
         return self._chunk(encoded, part)
 
@@ -275,7 +300,7 @@ class Timeline:
             return []
         if not isinstance(head, Part) or not head.announced:
             head = self._sounding
-        cuts = head.kind is SegmentKind.SPEECH and head.sent_samples and not head.all_sent
+        cuts = head.kind is not SegmentKind.SILENCE and head.sent_samples and not head.all_sent
         rest = self._output.cut(head) if cuts else self._output.settle()
         return [self._chunk(rest, head)] if rest.data else []
 
@@ -286,11 +311,13 @@ class Timeline:
             start=part.start,
             end=part.end,
             text=part.text,
-            voice=self._config.voice if part.kind is SegmentKind.SPEECH else "",
+            voice=part.voice,
             sample_offset=part.sample_offset,
             seed=part.seed,
             reason=part.reason,
             queue_wait_seconds=part.queue_seconds,
+            at_seconds=self.elapsed(part.started_at),
+            item=part.item,
         )
 
     def _report(self, part: Part) -> list[SegmentFinished]:
@@ -308,6 +335,13 @@ class Timeline:
                 outcome=outcome,
                 sample_count=part.sent_samples,
                 synthesis_seconds=part.run_seconds,
+                at_seconds=self.elapsed(part.ended_at if part.generation else None),
                 error=part.error,
+                item=part.item,
+                ends_item=part.ends_item,
             )
         ]
+
+
+def _error_notice(error: IntoneError) -> Notice:
+    return Notice(NoticeKind.ERROR, f"{error.reason}: {error.message}", 0.0)

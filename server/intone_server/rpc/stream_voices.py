@@ -1,0 +1,45 @@
+"""The voices that one stream has changed to."""
+
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+from intone_server.engines.base import VoiceRef
+from intone_server.errors import InvalidRequest, Reason, Violation
+from intone_server.voices.catalogue import Catalogue
+
+# As the proto states it: each may hold a state of 18 MB until the stream ends.
+MAX_VOICES = 16
+
+
+class StreamVoices:
+    """Keeps each voice ready until the stream ends, so that changing back costs nothing."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._stack = AsyncExitStack()
+        self._refs: dict[str, VoiceRef] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._stack.aclose()
+
+    async def ready(self, name: str) -> VoiceRef:
+        """What the engine is asked for. Raises VoiceNotFound, Unavailable or InvalidRequest."""
+        if name not in self._refs:
+            if len(self._refs) >= MAX_VOICES:
+                raise InvalidRequest(
+                    Reason.BAD_CONFIG,
+                    [Violation("voice", f"the stream has {MAX_VOICES} voices, limit {MAX_VOICES}")],
+                )
+            voice = await self._catalogue.get(name)
+            in_use = self._catalogue.in_use(voice)
+            self._refs[name] = await self._stack.enter_async_context(in_use)
+        return self._refs[name]
