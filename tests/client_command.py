@@ -15,6 +15,8 @@ from intone_client.cli import main
 PATHS = os.pathsep.join(str(Path(each).resolve()) for each in sys.path)
 
 
+COMMAND = (sys.executable, "-m", "intone_client.cli")
+
 Capture: TypeAlias = pytest.CaptureFixture[bytes]
 
 
@@ -48,7 +50,7 @@ async def intone(*arguments: str, server: str | None = None, **options: Any) -> 
         environment["INTONE_SERVER"] = server
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE} | options
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "intone_client.cli", *arguments),
+        *(*COMMAND, *arguments),
         stderr=subprocess.PIPE,
         env=environment,
         **options,

@@ -42,6 +42,11 @@ class Call:
         self._sequence = 0
         self._offset = 0
 
+    @property
+    def offset(self) -> int:
+        """Where the next sample lies on the timeline."""
+        return self._offset
+
     async def read(self) -> tts_pb2.SynthesizeRequest | None:
         request = await self.context.read()
         return None if request is grpc.aio.EOF else request
@@ -140,7 +145,7 @@ class Double(
     VoicesDouble,
     status_pb2_grpc.StatusServiceServicer,
 ):
-    """What the server does is `script`, for `Synthesize` and `SynthesizeText` alike."""
+    """What the server does is `script`, for every method that speaks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,6 +180,11 @@ class Double(
 
         context = _Recorded(context, reading)
         await self._run(Call(context, tts_pb2.SynthesizeTextResponse, self._request_id(context)))
+
+    async def SynthesizeDialogue(self, request: Any, context: Any) -> None:
+        self.requests.append(request)
+        response = tts_pb2.SynthesizeDialogueResponse
+        await self._run(Call(context, response, self._request_id(context)))
 
     async def _run(self, call: Call) -> None:
         self.calls += 1

@@ -24,6 +24,8 @@ BIN = Path(sys.executable).parent
 BLOCKS = re.findall(r"<!-- run -->\n```(\w+)\n(.*?)```", README, re.DOTALL)
 LINES = [line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()]
 PROGRAMS = [block for kind, block in BLOCKS if kind == "python"]
+(PODCAST,) = re.findall(r"<!-- file podcast.yaml -->\n```yaml\n(.*?)```", README, re.DOTALL)
+(DIALOGUE_LINE,) = re.findall(r"<!-- run dialogue -->\n```bash\n(.*?)\n```", README, re.DOTALL)
 (VOICE_LINES,) = re.findall(r"<!-- run voices -->\n```bash\n(.*?)```", README, re.DOTALL)
 
 
@@ -92,8 +94,32 @@ def test_the_lines_with_jq_run_as_written(line: str, server: ServerProcess, tmp_
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_each_python_example_runs(program: str, server: ServerProcess, tmp_path: Path) -> None:
-    run([sys.executable, "-W", "error", "-c", program], server, tmp_path)
-    assert (tmp_path / "streamed.wav").read_bytes().startswith(b"RIFF")
+    output = run([sys.executable, "-W", "error", "-c", program], server, tmp_path)
+    if "streamed.wav" in program:
+        assert (tmp_path / "streamed.wav").read_bytes().startswith(b"RIFF")
+    else:
+        assert output.strip()
+
+
+def test_the_dialogue_gives_what_is_shown(server: ServerProcess, tmp_path: Path) -> None:
+    """The files that the README names, and the timeline that docs/dialogue.md links to."""
+    (tmp_path / "podcast.yaml").write_text(PODCAST)
+    line = f"{DIALOGUE_LINE} --seed 1"
+    run(["bash", "-euo", "pipefail", "-c", line], server, tmp_path)
+    for name in re.findall(r"\d{4}-\w+\.wav|dialogue\.wav|timeline\.json", README):
+        assert (tmp_path / "podcast" / name).exists(), name
+    assert (tmp_path / "podcast.zip").exists()
+    made, shown = (
+        json.loads((folder / "timeline.json").read_text())
+        for folder in (tmp_path / "podcast", ROOT / "docs" / "dialogue")
+    )
+    for timeline in (made, shown):
+        for item in timeline["items"]:
+            assert item["end"] > item["start"]
+            for key in ("start", "end", "sample_count", "segments"):  # the model's
+                del item[key]
+        del timeline["duration"]
+    assert made == shown
 
 
 def settings_table() -> str:

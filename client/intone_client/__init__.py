@@ -7,6 +7,12 @@
             async for data in stream.audio():
                 ...  # mono PCM, `stream.started.format` says which
 
+        cast = {"anna": "alba", "ben": "jean"}
+        script = Script([line("anna", "Hello."), silence(0.5), line("ben", "Hi!")], cast)
+        async with client.dialogue(script) as dialogue:
+            async for item in dialogue:
+                ...  # `item.audio`, `item.text`, in the order of the script
+
 `BlockingClient` is the same without asyncio. Events are the generated messages of
 `intone.v1.tts_pb2`; errors are `IntoneError` and below.
 """
@@ -18,6 +24,9 @@ from ._blocking import BlockingClient
 from ._blocking_speech import BlockingSpeech, BlockingStream
 from ._client import Client
 from ._config import speech_config
+from ._dialogues.blocking import BlockingDialogue
+from ._dialogues.call import Dialogue
+from ._dialogues.spoken import RenderedDialogue, SpokenItem, SpokenSegment
 from ._errors import (
     AlreadyExistsError,
     CallCancelledError,
@@ -32,31 +41,43 @@ from ._errors import (
     SynthesisError,
     UnavailableError,
 )
+from ._scripts.script import Script, ScriptError, audio, line, reuse, silence
 from ._speech import Speech
 from ._stream import SpeechStream
 
 __all__ = [
     "AlreadyExistsError",
     "BlockingClient",
+    "BlockingDialogue",
     "BlockingSpeech",
     "BlockingStream",
     "CallCancelledError",
     "Client",
     "DeadlineExceededError",
+    "Dialogue",
     "FailedPreconditionError",
     "IntoneError",
     "InvalidArgumentError",
     "NotFoundError",
     "OutOfRangeError",
     "OverloadedError",
+    "RenderedDialogue",
     "Replacement",
+    "Script",
+    "ScriptError",
     "Speech",
     "SpeechConfig",
     "SpeechEvent",
     "SpeechStream",
+    "SpokenItem",
+    "SpokenSegment",
     "StreamEndedError",
     "SynthesisError",
     "UnavailableError",
     "WavWriter",
+    "audio",
+    "line",
+    "reuse",
+    "silence",
     "speech_config",
 ]

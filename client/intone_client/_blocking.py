@@ -12,7 +12,11 @@ from intone.v1 import status_pb2, tts_pb2, voices_pb2
 from ._blocking_speech import BlockingSpeech, BlockingStream
 from ._client import Client
 from ._connection import DEFAULT_ADDRESS
+from ._dialogues.blocking import BlockingDialogue
+from ._dialogues.call import Dialogue
+from ._dialogues.spoken import OnEvent
 from ._loop import LoopThread
+from ._scripts.script import Script
 from ._speech import Speech
 from ._stream import SpeechStream
 
@@ -81,6 +85,23 @@ class BlockingClient:
             )
 
         return BlockingSpeech(self, self._thread.run(start()))
+
+    def dialogue(
+        self,
+        script: Script | tts_pb2.SynthesizeDialogueRequest,
+        *,
+        on_event: OnEvent | None = None,
+        timeout: float | None = None,
+        request_id: str | None = None,
+    ) -> BlockingDialogue:
+        """A whole script in, its items out."""
+
+        async def start() -> Dialogue:
+            return self._client.dialogue(
+                script, on_event=on_event, timeout=timeout, request_id=request_id
+            )
+
+        return BlockingDialogue(self, self._thread.run(start()))
 
     def synthesize_file(
         self,

@@ -101,6 +101,10 @@ class BlockingStream(BlockingSpeech):
         """Barge-in: drop what is not yet heard."""
         self._run(self._stream.clear(clear_id, heard_samples=heard_samples))
 
+    def change_voice(self, name: str) -> None:
+        """Let another voice speak the text that follows."""
+        self._run(self._stream.change_voice(name))
+
     def pause(self, seconds: float) -> None:
         """Exact silence at this point of the text."""
         self._run(self._stream.pause(seconds))

@@ -16,6 +16,9 @@ from intone.v1 import (
 )
 
 from ._connection import DEFAULT_ADDRESS, Connection
+from ._dialogues.call import Dialogue
+from ._dialogues.spoken import OnEvent
+from ._scripts.script import Script
 from ._speech import Speech
 from ._stream import SpeechStream
 
@@ -81,6 +84,27 @@ class Client:
             metadata=_metadata(request_id),
         )
         return Speech(call, self.address)
+
+    def dialogue(
+        self,
+        script: Script | tts_pb2.SynthesizeDialogueRequest,
+        *,
+        on_event: OnEvent | None = None,
+        timeout: float | None = None,
+        request_id: str | None = None,
+    ) -> Dialogue:
+        """A whole script in, its items out: iterate it, or take all of it by `render()`.
+
+        `on_event` is called with every `SpeechEvent` as it is taken from the call, those of the
+        plan and audio among them; what it raises is raised by the iteration. Raises ValueError
+        for a script that cannot be sent. A request above 256 KiB, for example with audio of your
+        own, is not repeated when the server refuses it for now: gRPC keeps no copy of it.
+        """
+        request = script.request() if isinstance(script, Script) else script
+        call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeDialogue(
+            request, timeout=timeout, metadata=_metadata(request_id)
+        )
+        return Dialogue(call, self.address, request, on_event)
 
     async def synthesize_file(
         self,

@@ -16,6 +16,9 @@ from ._errors import CallCancelledError, IntoneError, error_from_rpc, error_from
 TextCall: TypeAlias = grpc.aio.UnaryStreamCall[
     tts_pb2.SynthesizeTextRequest, tts_pb2.SynthesizeTextResponse
 ]
+DialogueCall: TypeAlias = grpc.aio.UnaryStreamCall[
+    tts_pb2.SynthesizeDialogueRequest, tts_pb2.SynthesizeDialogueResponse
+]
 BidiCall: TypeAlias = grpc.aio.StreamStreamCall[
     tts_pb2.SynthesizeRequest, tts_pb2.SynthesizeResponse
 ]
@@ -29,7 +32,7 @@ class Speech:
     A timeout around one `anext()` is safe: it loses no event and does not end the call.
     """
 
-    def __init__(self, call: TextCall | BidiCall, address: str) -> None:
+    def __init__(self, call: TextCall | DialogueCall | BidiCall, address: str) -> None:
         #: The first event: format, limits and request id. None until it has arrived.
         self.started: tts_pb2.Started | None = None
         #: The last event: reason and totals. None until it has arrived.
@@ -38,8 +41,11 @@ class Speech:
         self.failed_segments: list[tts_pb2.SegmentFinished] = []
         self._call = call
         self._address = address
+        # A response of any of them is one event.
         self._responses: AsyncIterator[
-            tts_pb2.SynthesizeTextResponse | tts_pb2.SynthesizeResponse
+            tts_pb2.SynthesizeTextResponse
+            | tts_pb2.SynthesizeDialogueResponse
+            | tts_pb2.SynthesizeResponse
         ] = aiter(call)
         self._reading: asyncio.Task[tts_pb2.SpeechEvent | None] | None = None
         self._read_lock = asyncio.Lock()

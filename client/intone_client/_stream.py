@@ -94,6 +94,13 @@ class SpeechStream(Speech):
         self._epoch += 1
         await self._send(request)
 
+    async def change_voice(self, name: str) -> None:
+        """Let another voice speak the text that follows; empty: that of the config.
+
+        Ends the segment before it. A stream has up to 16 different voices.
+        """
+        await self._send(tts_pb2.SynthesizeRequest(voice=name))
+
     async def pause(self, seconds: float) -> None:
         """Exact silence at this point of the text, above 0 and up to 60 s."""
         duration = timedelta(seconds=seconds)

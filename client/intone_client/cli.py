@@ -15,6 +15,7 @@ from intone.v1 import tts_pb2
 
 from ._client import Client
 from ._connection import DEFAULT_ADDRESS, DEFAULT_PORT
+from ._dialogues.command import configure as configure_dialogue
 from ._errors import IntoneError
 from ._say import configure as configure_say
 from ._show import print_json, print_line, print_table, seconds, short_name
@@ -93,6 +94,13 @@ def _parser() -> argparse.ArgumentParser:
         "say", parents=[text, where], help="speak TEXT", usage=usage, formatter_class=narrow
     )
     configure_say(speak)
+    dialogue = commands.add_parser(
+        "dialogue",
+        parents=[where],
+        help="speak a script of many lines into a folder",
+        formatter_class=narrow,
+    )
+    configure_dialogue(dialogue)
     voices = commands.add_parser(
         "voices", parents=[where, as_json], help="list, make, show, export and delete voices"
     )

@@ -1,0 +1,1 @@
+"""A dialogue: the call, and what the command line makes of it."""

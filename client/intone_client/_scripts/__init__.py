@@ -1,0 +1,1 @@
+"""The script of a dialogue, in code and in files."""
