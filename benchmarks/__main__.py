@@ -12,13 +12,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import encoding, footprint, machine, report, speed, variants, voices
+from benchmarks import dialogue, encoding, footprint, machine, report, speed, variants, voices
 from benchmarks.launch import running_bare, running_intone, running_pocket_serve
 from benchmarks.model import ModelFiles
 from benchmarks.plot import write_plot
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("speed", "front", "idle", "cancel", "encoding", "voices", "variants")
+PARTS = ("speed", "front", "idle", "cancel", "encoding", "voices", "variants", "dialogue")
+# Measured only if they are asked for: they take long.
+LONG_PARTS = ("variants", "dialogue")
 IDLE_STREAMS = 1000
 BUILD_SECONDS = 300.0
 
@@ -79,7 +81,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         choices=PARTS,
         action="append",
-        help="measure only this; repeatable (default: all but variants)",
+        help="measure only this; repeatable (default: all but variants and dialogue)",
     )
     parser.add_argument(
         "--patience",
@@ -111,7 +113,7 @@ def _measure(options: argparse.Namespace, files: ModelFiles) -> dict[str, Any]:
     first: dict[str, list[float]] = {}
     found: list[variants.Variant] = []
     startup = front = idle = cancel = None
-    only = options.only or PARTS[:-1]
+    only = options.only or [part for part in PARTS if part not in LONG_PARTS]
     with contextlib.ExitStack() as stack:
         # The server first, alone, so that nothing disturbs its start.
         patience.wait()
@@ -147,6 +149,13 @@ def _measure(options: argparse.Namespace, files: ModelFiles) -> dict[str, Any]:
     # After the servers, which would only disturb.
     formats = encoding.measure_encoding() if "encoding" in only else []
     made = voices.measure(files, int8=options.int8, tell=_tell) if "voices" in only else []
+    scripts = (
+        dialogue.measure(
+            files, RESULTS, patience, int8=options.int8, quick=options.quick, tell=_tell
+        )
+        if "dialogue" in only
+        else []
+    )
     rows = report.summarise(turns)
     return {
         "rows": rows,
@@ -159,9 +168,11 @@ def _measure(options: argparse.Namespace, files: ModelFiles) -> dict[str, Any]:
         "variants": [*map(asdict, found)],
         "encoding": [*map(asdict, formats)],
         "voices": [*map(asdict, made)],
+        "dialogue": [*map(asdict, scripts)],
         "tables": [
             *([encoding.table(formats)] if formats else []),
             *([voices.table(made)] if made else []),
+            *([dialogue.table(scripts)] if scripts else []),
         ],
         "turns": [*map(asdict, turns)],
         "first_audio": first,
