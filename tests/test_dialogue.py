@@ -19,13 +19,13 @@ from intone_server.synthesis.dialogue import DialogueSession
 from intone_server.synthesis.events import ItemRef, Outcome, SegmentKind
 from intone_server.synthesis.manuscript import TextOptions, WholeText
 from intone_server.synthesis.script import (
+    AudioItem,
     Item,
-    Line,
     OnItemFailure,
-    Pause,
-    Repeat,
+    ReuseItem,
     Script,
-    Sound,
+    SilenceItem,
+    SpeechItem,
     plan_script,
 )
 from intone_server.synthesis.speech import item_seed, segment_seed
@@ -51,6 +51,7 @@ class Stage:
         self.permit = self.admission.admit(stream=False)
         self.contents = contents
         self.buffer_seconds = float(script.pop("buffer_seconds", 30.0))  # type: ignore[arg-type]
+        self.session_seconds = float(script.pop("session_seconds", 3600.0))  # type: ignore[arg-type]
         config: dict[str, object] = script.pop("config", {})  # type: ignore[assignment]
         self.config = replace(TextStage.config(), **config)  # type: ignore[arg-type]
         self.options = {
@@ -66,16 +67,16 @@ class Stage:
             ref = ItemRef(index, f"id{index}")
             if isinstance(content, str):
                 own = replace(self.config, seed=item_seed(self.config.seed, ref.id))
-                content = Line(WholeText.of(content, own.text), own)
+                content = SpeechItem(WholeText.of(content, own.text), own)
             items.append(Item(ref, content))  # type: ignore[arg-type]
         script = Script(self.config, tuple(items), **self.options)  # type: ignore[arg-type]
-        pieces = await plan_script(script, self.notices.append)
+        pieces = await plan_script(script, self.notices.append, max_reused_seconds=300.0)
         self.session = DialogueSession(
             script,
             pieces,
             self.notices,
             max_buffer_seconds=self.buffer_seconds,
-            limits=SessionLimits(60.0, 3600.0, 30.0, 10.0, 1000),
+            limits=SessionLimits(60.0, self.session_seconds, 30.0, 10.0, 1000),
             scheduler=self.scheduler,
             permit=self.permit,
         )
@@ -219,7 +220,7 @@ async def test_seeds_depend_on_the_item_and_the_segment_alone() -> None:
 
 
 async def test_silence_is_exact_and_takes_the_place_of_gaps() -> None:
-    async with Stage("One.", "Two.", Pause(1000), "Three.", gap_samples=77) as stage:
+    async with Stage("One.", "Two.", SilenceItem(1000), "Three.", gap_samples=77) as stage:
         for text in ("One.", "Two.", "Three."):
             stage.speak(text)
         heard = await stage.heard()
@@ -231,7 +232,7 @@ async def test_silence_is_exact_and_takes_the_place_of_gaps() -> None:
 async def test_repeated_items_are_the_same_samples_and_are_not_spoken_again() -> None:
     long = "This is the first sentence. [pause:50ms] This is the second one."
     config = {"text": TextOptions(inline_pauses=True), "sample_rate_hertz": 16000}
-    async with Stage(long, Repeat(0), "Two.", Repeat(0), config=config) as stage:
+    async with Stage(long, ReuseItem(0), "Two.", ReuseItem(0), config=config) as stage:
         first, second, two = stage.running
         stage.speak(first, value=0.1)
         stage.speak(two, value=0.3)
@@ -256,7 +257,7 @@ async def test_repeated_items_are_the_same_samples_and_are_not_spoken_again() ->
 async def test_audio_of_the_client_comes_out_as_it_went_in() -> None:
     sound = np.linspace(-0.9, 0.9, 5000, dtype=np.float32)
     config = {"sample_rate_hertz": 48000, "encoding": Encoding.PCM_F32LE}
-    async with Stage(Sound(sound), "One.", Repeat(0), config=config) as stage:
+    async with Stage(AudioItem(sound), "One.", ReuseItem(0), config=config) as stage:
         stage.speak("One.")
         heard = await stage.heard()
     data = np.frombuffer(pcm(heard), "<f4")
@@ -267,7 +268,7 @@ async def test_audio_of_the_client_comes_out_as_it_went_in() -> None:
 
 class TestFailures:
     async def test_skip_leaves_it_out_and_the_others_unharmed(self) -> None:
-        async with Stage("One.", "Two.", "Three.", Repeat(1), gap_samples=10) as stage:
+        async with Stage("One.", "Two.", "Three.", ReuseItem(1), gap_samples=10) as stage:
             stage.speak("One.", value=0.1)
             stage.speak("Three.", value=0.3)
             stage.fail("Two.")
@@ -311,7 +312,7 @@ class TestFailures:
         assert isinstance(heard[-1], events.Notice)
 
     async def test_if_nothing_was_heard_the_first_error_is_that_of_the_call(self) -> None:
-        async with Stage("One.", Pause(10), "Two.") as stage:
+        async with Stage("One.", SilenceItem(10), "Two.") as stage:
             stage.fail("Two.")
             stage.fail("One.")
             await stage.heard()
@@ -377,7 +378,7 @@ async def test_at_most_one_of_its_segments_waits() -> None:
 
 async def test_every_item_is_planned_before_anything_runs() -> None:
     config = {"queue_events": True}
-    script = ("One two three.", Pause(2400), Repeat(0), "Four.")
+    script = ("One two three.", SilenceItem(2400), ReuseItem(0), "Four.")
     async with Stage(*script, config=config, gap_samples=10) as stage:
         heard = await stage.heard()
         plans = [e for e in heard if isinstance(e, events.Queued) and e.planned]
@@ -389,7 +390,7 @@ async def test_every_item_is_planned_before_anything_runs() -> None:
 
 
 async def test_a_line_of_nothing_that_can_be_spoken_is_skipped() -> None:
-    async with Stage("---", "One.", Repeat(0)) as stage:
+    async with Stage("---", "One.", ReuseItem(0)) as stage:
         stage.speak("One.")
         heard = await stage.heard()
     outcomes = [Outcome.SKIPPED, Outcome.COMPLETE, Outcome.SKIPPED]
@@ -400,3 +401,79 @@ async def test_cancelling_stops_all_that_runs() -> None:
     async with Stage("One.", "Two.", "Three.", "Four.", replicas=2) as stage:
         assert len(stage.running) == 2
     assert not stage.running
+
+
+class TestSessionLimit:
+    """Nothing new is begun; what is there is delivered, and then the end is told."""
+
+    async def reason(self, stage: Stage) -> events.FinishReason:
+        """Past the limit."""
+        await asyncio.sleep(0.2)
+        heard = await stage.heard()
+        assert isinstance(heard[-1], events.Finished)
+        return heard[-1].reason
+
+    async def test_with_a_gap_that_nobody_decided(self) -> None:
+        async with Stage(
+            "One.", "Two.", gap_samples=2400, buffer_seconds=0.6, session_seconds=0.15
+        ) as stage:
+            stage.speak("One.", frames=20)
+            assert not stage.running
+            assert await self.reason(stage) is events.FinishReason.SESSION_LIMIT
+
+    async def test_while_a_line_is_spoken(self) -> None:
+        async with Stage("One.", "Two.", max_concurrency=1, session_seconds=0.15) as stage:
+            await asyncio.sleep(0.2)
+            assert stage.running == ["One."]
+            stage.speak("One.")
+            heard = await stage.heard()
+        assert pcm(heard) == samples(0.5, FRAME)
+        assert isinstance(heard[-1], events.Finished)
+        assert heard[-1].reason is events.FinishReason.SESSION_LIMIT
+
+    async def test_an_error_that_ends_the_call_is_not_lost(self) -> None:
+        async with Stage(
+            "One.", "Two.", on_item_failure=OnItemFailure.ABORT, session_seconds=0.15
+        ) as stage:
+            stage.speak("One.")
+            stage.fail("Two.")
+            await asyncio.sleep(0.2)
+            heard: list[events.Event] = []
+            with pytest.raises(SynthesisFailed):
+                await _all(stage, heard)
+        assert pcm(heard) == samples(0.5, FRAME)
+
+
+async def _all(stage: Stage, heard: list[events.Event]) -> None:
+    while True:
+        heard.append(await stage.session.next_event())
+
+
+async def test_a_gap_is_not_beside_a_line_whose_audio_was_lost() -> None:
+    async with Stage("One.", "Two.", "Three.", gap_samples=10, replicas=5) as stage:
+        stage.speak("Two.", value=0.9, end=False)
+        stage.lose("Two.")
+        stage.lose("Two.")
+        stage.speak("One.", value=0.1)
+        stage.speak("Three.", value=0.3)
+        heard = await stage.heard()
+    assert pcm(heard) == samples(0.1, FRAME) + samples(0, 10) + samples(0.3, FRAME)
+
+
+async def test_what_is_spoken_again_may_wait_no_longer_than_was_asked() -> None:
+    config = {"max_queue_wait_seconds": 0.1}
+    async with Stage("One.", "Two.", replicas=2, config=config) as stage:
+        stage.speak("Two.", end=False)
+        stage.lose("Two.")
+        assert stage.scheduler.load().queue_depth == 1, "the other replica is busy"
+        await asyncio.sleep(0.15)
+        stage.speak("One.", value=0.1)
+        heard = await stage.heard()
+    errors = [e.error for e in heard if isinstance(e, events.SegmentFinished) and e.error]
+    assert [error.reason for error in errors] == [Reason.QUEUE_WAIT_EXCEEDED]
+
+
+async def test_audio_of_the_client_leaves_the_buffer_to_speech() -> None:
+    sound = AudioItem(np.zeros(40 * RATE, np.float32))
+    async with Stage("One.", sound, "Two.", sound, "Three.") as stage:
+        assert stage.running == ["One.", "Two.", "Three."]

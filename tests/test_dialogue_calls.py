@@ -199,6 +199,7 @@ async def test_every_mistake_of_a_script_is_told_at_once(stub: Stub) -> None:
         "max_concurrency",
         "on_item_failure",
         "config.gain_db",
+        "config.voice",
     }
     assert found["items[1].speech.speaker"] == "'zoë' is not in the cast"
     assert found["items[2].reuse.item_id"] == "'later' is not before this item"
@@ -261,7 +262,7 @@ async def test_a_worker_that_dies_costs_its_line_alone() -> None:
             stub = tts_pb2_grpc.TextToSpeechServiceStub(channel)
             heard = await events_of(stub, request(*[line(text, "anna") for text in texts]))
         lost = [entry for entry in server.logs() if entry["event"] == "worker lost"]
-    assert len(lost) == 2
+    assert len(lost) in (1, 2)  # one if its turn had come
     audio_of = by_item(heard)
     assert [audio_of[i] for i in (0, 2, 3)] == [spoken(texts[i]) for i in (0, 2, 3)]
     failed = [e.segment_finished for e in heard if e.segment_finished.error.code]
@@ -459,3 +460,14 @@ async def test_segments_are_bounded_also_those_that_are_repeated(stub: Stub) -> 
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await events_of(stub, request(line(sixty, "anna", "a"), *[reuse("a")] * 99))
     assert violations(caught.value) == {"items": "make 6,000 segments, limit 5,000"}
+
+
+async def test_what_is_reused_may_be_a_reuse(stub: Stub) -> None:
+    def again(item_id: str, original: str) -> tts_pb2.DialogueItem:
+        return tts_pb2.DialogueItem(id=item_id, reuse=tts_pb2.ReuseItem(item_id=original))
+
+    items = [silence(0.1), line("One.", "anna", "a"), line("Two.", "ben", "b")]
+    items += [again("c", "a"), again("d", "c"), again("e", "b"), again("f", "d")]
+    audio_of = by_item(await events_of(stub, request(*items)))
+    assert audio_of[3] == audio_of[4] == audio_of[6] == audio_of[1] == spoken("One.")
+    assert audio_of[5] == audio_of[2] == spoken("Two.")

@@ -344,3 +344,19 @@ async def test_what_cannot_be_spoken_is_handled_in_bounded_portions(stage: Stage
     heard = await stage.heard()
     assert kinds(heard).count("SegmentFinished") == 3000
     assert kinds(heard)[-1] == "Finished"
+
+
+async def test_a_client_that_waits_is_no_slow_client() -> None:
+    """However long nothing is there to be written."""
+    stage = Stage(slow_client_timeout_seconds=0.1)
+    slow: list[bool] = []
+    with stage.permit, stage.session:
+        stage.session.on_slow_client = lambda: slow.append(True)
+        stage.session.push_text("One two. ")
+        stage.session.flush("a")
+        stage.speak()
+        await stage.heard()
+        await asyncio.sleep(0.3)  # `heard` waits for the next event, as a call does
+        await stage.heard()
+        await asyncio.sleep(0.3)
+    assert not slow

@@ -209,7 +209,7 @@ class Settings:
         300.0, "most audio that one dialogue reuses or brings along", _number(0, 36_000)
     )
     max_dialogue_buffer_seconds: float = _setting(
-        30.0, "most audio that one dialogue makes before its turn", _number(0.1, 3600)
+        60.0, "most audio that one dialogue makes before its turn, as estimated", _number(0.1, 3600)
     )
     log_format: str = _setting(
         "auto",

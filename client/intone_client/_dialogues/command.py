@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import hashlib
 import re
 import secrets
 from collections.abc import Sequence
@@ -82,17 +83,20 @@ async def _dialogue(options: argparse.Namespace) -> int:
 
 
 def _with_ids(script: Script) -> Script:
-    """Each item has an id, which for one without is its index: its seed is made from that, also
-    when it is asked for alone."""
+    """Each item has an id, which for one without is made from what it says: its seed comes from
+    that, so that a line keeps its sound when it is moved, and when it is asked for alone."""
     taken = {item.id for item in script.items}
     items = []
-    for index, item in enumerate(script.items):
+    for item in script.items:
         named = tts_pb2.DialogueItem()
         named.CopyFrom(item)
         if not named.id:
-            named.id = str(index)
-            while named.id in taken:
-                named.id += "'"
+            content = item.SerializeToString(deterministic=True)
+            name = hashlib.sha256(content).hexdigest()[:12]
+            # The same line once more.
+            ids = (name, *(f"{name}-{n}" for n in range(2, len(script.items) + 2)))
+            named.id = next(each for each in ids if each not in taken)
+            taken.add(named.id)
         items.append(named)
     return replace(script, items=items)
 

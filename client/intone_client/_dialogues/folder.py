@@ -165,11 +165,12 @@ class DialogueFolder:
     def copy_item(self, number: int) -> None:
         """Make a reuse from its original. Raises ValueError if that was not made, and OSError."""
         item = self._timeline.record(number).item
-        if item.reuse_of is None or self._timeline.record(item.reuse_of).status != "done":
+        original = self._timeline.record(item.reuse_of) if item.reuse_of is not None else None
+        if original is None or original.status not in ("done", "skipped"):
             raise ValueError(f"item {number} repeats nothing that was made")
-        record = replace(self._timeline.record(item.reuse_of), item=item)
-        original = self._timeline.record(item.reuse_of)
-        self._write_wav(record.file, record.sample_count, self._samples(original))
+        record = replace(original, item=item)
+        if record.sample_count:
+            self._write_wav(record.file, record.sample_count, self._samples(original))
         self._keep(record)
 
     def finish(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ _OTHERS = (
 _WAV_BITS = {1: (8, 16, 24, 32), 3: (32, 64), 6: (8,), 7: (8,)}
 _EXTENSIBLE = 0xFFFE
 # What may come without a header: format and bits in a WAV file.
-_HEADERLESS = {
+HEADERLESS = {
     Encoding.PCM_S16LE: (1, 16),
     Encoding.PCM_F32LE: (3, 32),
     Encoding.MULAW: (7, 8),
@@ -121,11 +121,11 @@ def plain_wav(data: bytes) -> bytes:
 
 def wav_around(samples: bytes, encoding: Encoding, rate: int) -> bytes:
     """A WAV file of mono samples that came without a header. Raises BadRecording."""
-    if encoding not in _HEADERLESS:
-        names = ", ".join(allowed.name for allowed in _HEADERLESS)
+    if encoding not in HEADERLESS:
+        names = ", ".join(allowed.name for allowed in HEADERLESS)
         raise BadRecording(f"samples without a header are {encoding.name}, allowed are {names}")
     check_stream(rate, 1)
-    coding, bits = _HEADERLESS[encoding]
+    coding, bits = HEADERLESS[encoding]
     if len(samples) % (bits // 8):
         raise BadRecording(
             f"the recording is cut off: {len(samples)} bytes are not whole samples of "

@@ -34,6 +34,10 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
 MAX_REQUEST_BYTES = 1024 * 1024
 
 
+# Within this an upload has come: 20 MiB at 1.4 Mbit/s. Then the call is cancelled.
+UPLOAD_SECONDS = 120.0
+
+
 @dataclass(frozen=True, slots=True)
 class _Uploads:
     """Bounds of a method whose requests are large: each is held in memory while it is received.
@@ -88,39 +92,49 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if not method.startswith("/intone."):
             return _wrap(handler, None, MAX_REQUEST_BYTES)
         limit: int | None = MAX_REQUEST_BYTES
-        received: Callable[[], None] = _nothing
+        upload: _Upload | None = None
         if (uploads := _UPLOADS.get(method)) is not None:
             limit = None
             if self._uploads[method] >= uploads.most:
                 handler = _refused(handler, uploads)
             else:
-                done = self._count_upload(method)
-                received = _nothing if uploads.until_end else done
+                upload = _Upload(method, self._uploads, until_end=uploads.until_end)
         asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
         call = Call(method.rpartition("/")[2], str(request_id))
-        return _wrap(handler, call, limit, received)
+        return _wrap(handler, call, limit, upload)
 
-    def _count_upload(self, method: str) -> Callable[[], None]:
-        """Until what is returned is called, at the longest for as long as the task of the call
-        lives: the handler may never be called, if the client leaves before its message has come."""
+
+class _Upload:
+    """The receiving of one large request, counted under `method` in `counts`.
+
+    At the longest for as long as the task of the call lives: the handler may never be called, if
+    the client leaves before its message has come.
+    """
+
+    def __init__(self, method: str, counts: Counter[str], *, until_end: bool) -> None:
+        self._method = method
+        self._counts = counts
+        self._counted = True
+        self._until_end = until_end
+        counts[method] += 1
         task = asyncio.current_task()
         assert task is not None
-        self._uploads[method] += 1
-        counted = True
+        # Or calls that never send anything would keep all others out.
+        self._timer = asyncio.get_running_loop().call_later(UPLOAD_SECONDS, task.cancel)
+        task.add_done_callback(self._end)
 
-        def done(_: object = None) -> None:
-            nonlocal counted
-            if counted:
-                counted = False
-                self._uploads[method] -= 1
+    def received(self) -> None:
+        """All of it is there."""
+        self._timer.cancel()
+        if not self._until_end:
+            self._end()
 
-        task.add_done_callback(done)
-        return done
-
-
-def _nothing() -> None:
-    pass
+    def _end(self, _: object = None) -> None:
+        self._timer.cancel()
+        if self._counted:
+            self._counted = False
+            self._counts[self._method] -= 1
 
 
 def _refused(handler: Any, uploads: _Uploads) -> Any:
@@ -129,7 +143,8 @@ def _refused(handler: Any, uploads: _Uploads) -> Any:
     async def refuse(_request: Any, _context: Context) -> Any:
         raise Overloaded(
             Reason.QUEUE_FULL,
-            f"{uploads.most} other uploads are being received or worked on",
+            f"{uploads.most} other uploads are being received"
+            + (" or worked on" if uploads.until_end else ""),
             retry_after=uploads.retry_seconds,
         )
 
@@ -146,9 +161,8 @@ def _refused(handler: Any, uploads: _Uploads) -> Any:
 
 
 def _wrap(
-    handler: Any, call: Call | None, max_bytes: int | None, received: Callable[[], None] = _nothing
+    handler: Any, call: Call | None, max_bytes: int | None, upload: _Upload | None = None
 ) -> Any:
-    """`received` is called when the first request is there."""
     checked: Callable[[Any], Any] = _checked
     if handler.stream_stream:
         make, inner, checked = (
@@ -176,7 +190,8 @@ def _wrap(
 
     async def serve(request: Any, context: Context) -> Any:
         assert call is not None
-        received()
+        if upload is not None:
+            upload.received()
         _current.set(call)
         context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
         try:

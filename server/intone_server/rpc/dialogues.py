@@ -14,10 +14,19 @@ from intone_server.rpc.faults import Faults
 from intone_server.rpc.formats import ENCODINGS
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.script_items import ItemChecks
+from intone_server.rpc.stream_voices import MAX_VOICES
 from intone_server.rpc.texts import whole_text
 from intone_server.synthesis import inline_audio
 from intone_server.synthesis.events import ItemRef
-from intone_server.synthesis.script import Item, Line, OnItemFailure, Pause, Repeat, Script, Sound
+from intone_server.synthesis.script import (
+    AudioItem,
+    Item,
+    OnItemFailure,
+    ReuseItem,
+    Script,
+    SilenceItem,
+    SpeechItem,
+)
 from intone_server.synthesis.speech import SpeechConfig, item_seed
 from intone_server.voices.catalogue import Voice
 
@@ -65,8 +74,9 @@ class ScriptReader:
         config = self._read_config()
         rate = config.sample_rate_hertz if config else self._runtime.info.sample_rate_hertz
         await self._read_sounds(rate)
-        if config:
-            await self._find_voice("config.voice", "", config.voice)
+        default = self._runtime.info.default_voice
+        await self._find_voice("config.voice", "", request.config.voice or default)
+        self._check_voices()
         faults.check()
         assert config is not None
         assert on_failure is not None
@@ -108,6 +118,13 @@ class ScriptReader:
                 self._faults.add(field, f"a speaker's name has 1 to {limit} characters")
             else:
                 await self._find_voice(field, speaker, cast[speaker])
+
+    def _check_voices(self) -> None:
+        """Each is held ready as long as the dialogue lasts."""
+        speakers = {item.speech.speaker for item in self._request.items if item.HasField("speech")}
+        names = {self._voices[speaker].name for speaker in speakers & set(self._voices)}
+        if len(names) > MAX_VOICES:
+            self._faults.add("cast", f"has {len(names)} voices that speak, limit {MAX_VOICES}")
 
     async def _find_voice(self, field: str, speaker: str, name: str) -> None:
         try:
@@ -155,13 +172,15 @@ class ScriptReader:
                 return Item(ref, await self._line(ref, item.speech, config))
             case "silence":
                 seconds = item.silence.duration.ToNanoseconds() / 1e9
-                return Item(ref, Pause(round(seconds * config.sample_rate_hertz)))
+                return Item(ref, SilenceItem(round(seconds * config.sample_rate_hertz)))
             case "reuse":
-                return Item(ref, Repeat(self._original(item.reuse.item_id)))
+                return Item(ref, ReuseItem(self._checks.originals[item.reuse.item_id]))
             case _:
-                return Item(ref, Sound(self._sounds[index]))
+                return Item(ref, AudioItem(self._sounds[index]))
 
-    async def _line(self, ref: ItemRef, speech: tts_pb2.SpeechItem, config: SpeechConfig) -> Line:
+    async def _line(
+        self, ref: ItemRef, speech: tts_pb2.SpeechItem, config: SpeechConfig
+    ) -> SpeechItem:
         own = self._runtime.config_reader.read_sampling(speech.sampling, "", self._faults)
         seed = item_seed(config.seed, ref.id or str(ref.index))
         voice = self._voices[speech.speaker]
@@ -173,13 +192,7 @@ class ScriptReader:
             seed=speech.sampling.seed if speech.sampling.HasField("seed") else seed,
             first_max_characters=config.max_characters,
         )
-        return Line(await whole_text(speech.text, config.text), spoken_by)
-
-    def _original(self, item_id: str) -> int:
-        """The item that is repeated in the end: what is repeated may be a repetition."""
-        while (item := self._request.items[self._checks.first_of[item_id]]).HasField("reuse"):
-            item_id = item.reuse.item_id
-        return self._checks.first_of[item_id]
+        return SpeechItem(await whole_text(speech.text, config.text), spoken_by)
 
 
 def _merged(own: Sampling, general: Sampling) -> Sampling:

@@ -1,7 +1,7 @@
 """The items of a script on the wire: what is wrong with each, without looking anything up."""
 
 from intone.v1 import tts_pb2
-from intone_server.audio.encoding import Encoding
+from intone_server.audio.containers import HEADERLESS, MAX_RATE_HERTZ, MIN_RATE_HERTZ
 from intone_server.errors import Reason, shown
 from intone_server.rpc import requests
 from intone_server.rpc.faults import Faults
@@ -9,16 +9,13 @@ from intone_server.rpc.formats import ENCODINGS
 from intone_server.rpc.runtime import Service
 from intone_server.synthesis.speech import estimated_seconds
 
-# Of audio without a header: the telephone's rate to the highest that recorders offer.
-HEADERLESS_RATES = (8000, 192_000)
-_HEADERLESS = (Encoding.PCM_S16LE, Encoding.PCM_F32LE, Encoding.MULAW, Encoding.ALAW)
-
 
 class ItemChecks:
     """Looks at all items of a request and notes their faults.
 
-    `first_of` is the place of each id, `reused_seconds` the estimate of speech that has to be kept
-    for others, `readable` the places of audio that can be tried.
+    `originals` is the place of what is heard for each id: of a reuse that of its original.
+    `reused_seconds` is the estimate of speech that has to be kept for others, `readable` the places
+    of audio that can be tried.
     """
 
     def __init__(
@@ -29,8 +26,9 @@ class ItemChecks:
         self._limits = service.request_limits.dialogue
         self._read_sampling = service.loaded().config_reader.read_sampling
         self._faults = faults
-        self._ids = {item.id for item in request.items}
-        self.first_of: dict[str, int] = {}
+        self._ids: set[str] = set()
+        self._first_of: dict[str, int] = {}
+        self.originals: dict[str, int] = {}
         self.reused_seconds = 0.0
         self.readable: list[int] = []
         self._check_items()
@@ -42,9 +40,13 @@ class ItemChecks:
         if len(items) > self._limits.items:
             faults.add("items", f"are {len(items):,}, limit {self._limits.items:,}")
             return
+        self._ids = {item.id for item in items}
         for index, item in enumerate(items):
             self._check_item(index, item)
-            self.first_of.setdefault(item.id, index)
+            self._first_of.setdefault(item.id, index)
+            if item.id:
+                reused = item.reuse.item_id  # empty, and no id, for what is no reuse
+                self.originals.setdefault(item.id, self.originals.get(reused, index))
         characters = sum(len(item.speech.text) for item in items)
         if characters > self._limits.characters:
             limit = self._limits.characters
@@ -69,8 +71,8 @@ class ItemChecks:
             faults.add(
                 f"{path}.id", f"has {len(item.id):,} characters, limit {requests.MAX_ID_CHARACTERS}"
             )
-        elif item.id in self.first_of and item.id:
-            first = self.first_of[item.id]
+        elif item.id in self._first_of and item.id:
+            first = self._first_of[item.id]
             faults.add(f"{path}.id", f"is {shown(item.id)}, as that of items[{first}]")
         match item.WhichOneof("content"):
             case "speech":
@@ -92,7 +94,7 @@ class ItemChecks:
                 faults.add(path, "has no content: speech, silence, reuse or audio")
 
     def _check_reuse(self, field: str, item_id: str) -> None:
-        if item_id and item_id in self.first_of:
+        if item_id and item_id in self._first_of:
             return
         if not item_id:
             self._faults.add(field, "is empty: it names an earlier item")
@@ -108,9 +110,9 @@ class ItemChecks:
             return False
         if not audio.HasField("format"):
             return True
-        known = ENCODINGS.get(audio.format.encoding) in _HEADERLESS
+        known = ENCODINGS.get(audio.format.encoding) in HEADERLESS
         if not known:
-            names = ", ".join(encoding.name for encoding in _HEADERLESS)
+            names = ", ".join(encoding.name for encoding in HEADERLESS)
             self._faults.add(
                 f"{field}.format.encoding",
                 f"is for samples without a header: {names}; leave the format of a file away",
@@ -118,6 +120,6 @@ class ItemChecks:
             )
         rate = audio.format.sample_rate_hertz
         right = not rate or self._faults.within(
-            f"{field}.format.sample_rate_hertz", rate, *HEADERLESS_RATES
+            f"{field}.format.sample_rate_hertz", rate, MIN_RATE_HERTZ, MAX_RATE_HERTZ
         )
         return known and right

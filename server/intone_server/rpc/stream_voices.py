@@ -8,8 +8,8 @@ from intone_server.engines.base import VoiceRef
 from intone_server.errors import InvalidRequest, Reason, Violation
 from intone_server.voices.catalogue import Catalogue
 
-# As the proto states it: each may hold a state of 18 MB until the stream ends.
-MAX_VOICES = 16
+# Of one call, as the proto states it: each may hold a state of 18 MB until the call ends.
+MAX_VOICES = 32
 
 
 class StreamVoices:

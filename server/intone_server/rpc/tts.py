@@ -101,18 +101,21 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def SynthesizeDialogue(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeDialogueRequest, context: Context
     ) -> None:
+        limits = self._service.request_limits.dialogue
         reader = ScriptReader(request, self._service, STREAMED)
         with self._service.admission.admit(stream=False) as permit:
             async with AsyncExitStack() as stack:
                 script = await reader.script(stack)
                 await _load_what_is_needed(script.config)
                 notices: list[str] = []
-                pieces = await plan_script(script, notices.append)
+                pieces = await plan_script(
+                    script, notices.append, max_reused_seconds=limits.held_seconds
+                )
                 session = DialogueSession(
                     script,
                     pieces,
                     notices,
-                    max_buffer_seconds=self._service.request_limits.dialogue.buffer_seconds,
+                    max_buffer_seconds=limits.buffer_seconds,
                     limits=self._service.session_limits,
                     scheduler=self._service.scheduler,
                     permit=permit,

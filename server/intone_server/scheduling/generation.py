@@ -86,7 +86,6 @@ class Generation:
         estimated_seconds: float,
         observer: Observer,
         max_queue_wait_seconds: float | None = None,
-        owner: object = None,
     ) -> None:
         self.id = next(self._ids)
         self.text = text
@@ -96,7 +95,7 @@ class Generation:
         self.estimated_seconds = estimated_seconds
         self.max_queue_wait_seconds = max_queue_wait_seconds
         self.observer = observer
-        self.owner = owner or self
+        self.owner: object = self
         self.status = GenerationStatus.QUEUED
         self.has_audio = False
         self.attempts = 0

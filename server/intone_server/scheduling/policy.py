@@ -23,7 +23,7 @@ class Policy(Protocol):
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[Generation]:
-        """In the order of service, as far as it is known now."""
+        """In the order of arrival, which is that of service between calls with equal shares."""
 
 
 class FifoPolicy:

@@ -78,6 +78,11 @@ class Deadlines:
         """The client is being sent an event since then; None: it waits for one."""
         self._writing_since = since
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the client is being sent an event."""
+        return self._writing_since is not None
+
     def done(self, due: Due) -> None:
         """What was due has been done, and is not due again (an idle notice: until a message)."""
         self._done.add(due)

@@ -11,7 +11,7 @@ from intone_server.synthesis.events import Notice, NoticeKind, Outcome, Queued, 
 from intone_server.synthesis.generations import Generations
 from intone_server.synthesis.layout import Layout
 from intone_server.synthesis.part import Part
-from intone_server.synthesis.script import Line, OnItemFailure, Pieces, Script
+from intone_server.synthesis.script import OnItemFailure, Pieces, Script, SpeechItem
 from intone_server.synthesis.session import Session
 from intone_server.synthesis.timeline import Timeline
 
@@ -78,7 +78,9 @@ class DialogueSpeaker:
         for part in self._layout.parts:
             self.timeline.add(part)
         stats.segments = len(self._layout.parts)
-        texts = [item.content.text.text for item in script.items if isinstance(item.content, Line)]
+        texts = [
+            item.content.text.text for item in script.items if isinstance(item.content, SpeechItem)
+        ]
         stats.characters = sum(map(len, texts))
         if texts:
             self.timeline.text_came(self.timeline.began_at)
@@ -92,8 +94,9 @@ class DialogueSpeaker:
 
     @property
     def has_text(self) -> bool:
-        """Whether there is something that was not begun."""
-        return self._next < len(self._layout.parts)
+        """Whether there is something that was not sent: it is held here, and the call counts as
+        one that talks."""
+        return self._oldest < len(self._layout.parts)
 
     @property
     def can_take(self) -> bool:
@@ -102,6 +105,10 @@ class DialogueSpeaker:
 
     def advance(self) -> bool:
         """Begin what may be begun. All of it is on the timeline already."""
+        parts = self._layout.parts
+        while self._oldest < len(parts) and parts[self._oldest].closed:
+            self._oldest += 1
+        self._layout.settle()
         while self._next < len(self._layout.parts):
             part = self._layout.parts[self._next]
             if part.wants_replica and not self._may_begin(part):
@@ -120,9 +127,12 @@ class DialogueSpeaker:
 
     def stop(self) -> None:
         """Begin nothing new: what is running is finished."""
-        last = self._layout.parts[self._next - 1] if self._next else None
-        self._next = len(self._layout.parts)
-        self.timeline.cut_behind(last)
+        parts = self._layout.parts
+        if self._next == len(parts):
+            return  # there is nothing to cut
+        self.timeline.cut_behind(parts[self._next - 1] if self._next else None)
+        self._next = len(parts)
+        self._layout.settle()
 
     def fail(self, error: IntoneError) -> None:
         """Say nothing more but that."""
@@ -132,7 +142,7 @@ class DialogueSpeaker:
 
     def close(self) -> None:
         """Cancel what runs; nobody is left to tell."""
-        self._next = len(self._layout.parts)
+        self._next = self._oldest = len(self._layout.parts)
         self._in_flight.clear()
         self.timeline.close()
 
@@ -147,30 +157,27 @@ class DialogueSpeaker:
             return False
         if len(self._in_flight) > self._running():
             return False  # one waits at the most, or others would wait for all of them
-        held = self._held_seconds()
-        return not held or held + self._estimated_seconds(part) <= self._max_buffer_seconds
+        return self._has_room(self._estimated_seconds(part))
 
-    def _held_seconds(self) -> float:
-        """Audio that is in memory, or will be when what is in flight has been made."""
-        parts = self._layout.parts
-        while self._oldest < self._next and parts[self._oldest].closed:
-            self._oldest += 1
+    def _has_room(self, seconds: float) -> bool:
+        """Whether so much audio can be made beside what was spoken and not sent, or is expected of
+        what is in flight. Other audio is held in any case."""
+        rate = self._config.model_rate_hertz
         held = 0.0
-        for part in parts[self._oldest : self._next]:
-            rate = self._rate(part)
+        for part in self._layout.parts[self._oldest : self._next]:
+            if part.generation is None:
+                continue
             held += part.unsent_samples / rate
-            if part.outcome is None and part.generation is not None:
+            if part.outcome is None:
                 held += max(0.0, part.generation.estimated_seconds - part.made_samples / rate)
-        return held
+            if held and held + seconds > self._max_buffer_seconds:
+                return False
+        return True
 
     def _estimated_seconds(self, part: Part) -> float:
         if part.generation is not None:
             return part.generation.estimated_seconds
-        return part.made_samples / self._rate(part)
-
-    def _rate(self, part: Part) -> int:
-        config = self._config
-        return config.sample_rate_hertz if part.at_stream_rate else config.model_rate_hertz
+        return part.made_samples / self._config.sample_rate_hertz
 
     def _on_part(self, part: Part) -> None:
         """The generation of a part has made progress."""

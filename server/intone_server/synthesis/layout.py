@@ -3,10 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from intone_server.synthesis.events import ItemRef, Outcome, SegmentKind
 from intone_server.synthesis.inline_pauses import InlinePause
 from intone_server.synthesis.part import Part, Silence
-from intone_server.synthesis.script import Item, Line, Pause, Pieces, Repeat, Script, Sound
+from intone_server.synthesis.script import (
+    AudioItem,
+    Item,
+    Pieces,
+    ReuseItem,
+    Script,
+    SilenceItem,
+    SpeechItem,
+)
 from intone_server.synthesis.segmenter import CommitReason, Segment
 from intone_server.synthesis.speech import SpeechConfig, segment_seed
 
@@ -52,7 +62,7 @@ class Layout:
         self._gap_samples = script.gap_samples
         self._on_change = on_change
         self._repeated = {
-            item.content.index for item in script.items if isinstance(item.content, Repeat)
+            item.content.index for item in script.items if isinstance(item.content, ReuseItem)
         }
         self._unsettled = 0  # the first item of which it is not known whether it is heard
         self._follows_sound = False  # it does, with no pause between
@@ -64,11 +74,16 @@ class Layout:
 
     def settle(self) -> None:
         """Put the gaps that are certain now between items that are heard; pauses take the place of
-        the gaps beside them."""
+        the gaps beside them.
+
+        What was made before its turn may still be lost with its worker: it counts when its turn
+        has come.
+        """
         while self._unsettled < len(self.items):
             item = self.items[self._unsettled]
+            before = self.items[self._unsettled - 1] if self._unsettled else None
             heard = item.is_heard
-            if heard is None:
+            if heard is None or not (item.is_over or before is None or before.parts[-1].closed):
                 return
             if item.gap is not None:
                 if heard and self._follows_sound:
@@ -84,6 +99,9 @@ class Layout:
         if not item.repeats or not item.is_over:
             return
         failed = any(part.outcome is Outcome.FAILED for part in item.parts)
+        for part in item.parts:
+            if part.kept:  # one array for all of them
+                part.kept = [np.concatenate(part.kept)]
         for repeat in item.repeats:
             for part, original in zip(repeat.parts, item.parts, strict=True):
                 if failed:
@@ -95,7 +113,7 @@ class Layout:
             part.kept = None
 
     def _lay(self, item: Item, found: Pieces) -> None:
-        is_pause = isinstance(item.content, Pause)
+        is_pause = isinstance(item.content, SilenceItem)
         gap = None
         if self._gap_samples and self.items and not is_pause and not self.items[-1].is_pause:
             gap = self._pending_gap()
@@ -105,7 +123,7 @@ class Layout:
             parts.append(part)
             self.parts.append(part)
         parts[-1].ends_item = True
-        original = self.items[item.content.index] if isinstance(item.content, Repeat) else None
+        original = self.items[item.content.index] if isinstance(item.content, ReuseItem) else None
         laid = LaidItem(item.ref, is_pause, gap, parts, original)
         if original is not None:
             original.repeats.append(laid)
@@ -128,7 +146,7 @@ class Layout:
         """Each is in `parts` before the next one is asked for."""
         keep = item.ref.index in self._repeated
         match item.content:
-            case Line(config=config):
+            case SpeechItem(config=config):
                 spoken = 0
                 for piece in found or [_nothing()]:
                     if isinstance(piece, InlinePause):
@@ -138,11 +156,11 @@ class Layout:
                     else:
                         yield self._speech(piece, config, spoken, keep=keep)
                         spoken += 1
-            case Pause(samples=samples):
+            case SilenceItem(samples=samples):
                 yield Part.silence(Silence(samples, 0, 0), len(self.parts))
-            case Sound(samples=samples):
+            case AudioItem(samples=samples):
                 yield Part.sound(samples, len(self.parts), keep=keep)
-            case Repeat(index=index):
+            case ReuseItem(index=index):
                 for original in self.items[index].parts:
                     yield Part.repeated(original, len(self.parts))
 

@@ -278,6 +278,9 @@ class Part:
         self._earlier_queue_seconds = first.queue_seconds
         self.generation = self._generation(first.voice, first.sampling)
         self.generation.attempts = attempts
+        if first.max_queue_wait_seconds is not None:
+            left = first.max_queue_wait_seconds - first.queue_seconds
+            self.generation.max_queue_wait_seconds = max(0.0, left)
 
     # Observer of the generation.
 

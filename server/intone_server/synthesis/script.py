@@ -12,7 +12,7 @@ from intone_server.synthesis.inline_pauses import InlinePause
 from intone_server.synthesis.manuscript import WholeText
 from intone_server.synthesis.planning import pieces
 from intone_server.synthesis.segmenter import Segment
-from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
 
 # Of a script, those that are repeated too: hours of sentences. Each takes a few kB from the start.
 MAX_SEGMENTS = 5_000
@@ -27,7 +27,7 @@ class OnItemFailure(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SpeechItem:
     """Text, with the voice, the sampling and the seed that are its own."""
 
     text: WholeText
@@ -35,21 +35,21 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class SilenceItem:
     """Exact silence, at the stream's rate."""
 
     samples: int
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class ReuseItem:
     """The audio of an earlier item, which is no repeat itself."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class AudioItem:
     """Audio from the client: shape (n,), at the stream's rate."""
 
     samples: Samples
@@ -60,7 +60,7 @@ class Item:
     """One item of a script."""
 
     ref: ItemRef
-    content: Line | Pause | Repeat | Sound
+    content: SpeechItem | SilenceItem | ReuseItem | AudioItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +79,41 @@ class Script:
 Pieces = list[Segment | InlinePause]
 
 
-async def plan_script(script: Script, tell: Callable[[str], None]) -> list[Pieces]:
+async def plan_script(
+    script: Script, tell: Callable[[str], None], *, max_reused_seconds: float
+) -> list[Pieces]:
     """The segments of each item, before anything is spoken. `tell` hears of what will not be done
-    as it was asked for. Raises InvalidRequest if they are more than MAX_SEGMENTS."""
+    as it was asked for.
+
+    Raises InvalidRequest if they are more than MAX_SEGMENTS, or if more than `max_reused_seconds`
+    of speech would be kept to be reused.
+    """
     planned: list[Pieces] = []
     count = 0
     for item in script.items:
         found: Pieces = []
-        if isinstance(item.content, Line):
+        if isinstance(item.content, SpeechItem):
             told = _naming(item.ref, tell)
             for piece in pieces(item.content.text, item.content.config, told):
                 found.append(piece)
                 await asyncio.sleep(0)  # others first: a long script takes seconds
         planned.append(found)
-        repeated = planned[item.content.index] if isinstance(item.content, Repeat) else found
+        repeated = planned[item.content.index] if isinstance(item.content, ReuseItem) else found
         count += max(1, len(repeated))
+    faults = []
     if count > MAX_SEGMENTS:
-        raise InvalidRequest(
-            Reason.BAD_CONFIG,
-            [Violation("items", f"make {count:,} segments, limit {MAX_SEGMENTS:,}")],
-        )
+        faults.append(f"make {count:,} segments, limit {MAX_SEGMENTS:,}")
+    reused = {item.content.index for item in script.items if isinstance(item.content, ReuseItem)}
+    seconds = sum(
+        estimated_seconds(piece.spoken_text)
+        for index in reused
+        for piece in planned[index]
+        if isinstance(piece, Segment)
+    )
+    if seconds > max_reused_seconds:
+        faults.append(f"reuse about {seconds:,.0f} s of speech, limit {max_reused_seconds:g} s")
+    if faults:
+        raise InvalidRequest(Reason.BAD_CONFIG, [Violation("items", fault) for fault in faults])
     return planned
 
 

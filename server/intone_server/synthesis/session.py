@@ -241,8 +241,10 @@ class Session:
                 if self._state is SessionState.SPEAKING:
                     self._become(SessionState.FINISHING)
             case Due.SLOW_CLIENT:
-                self._deadlines.writing(None)
-                self.on_slow_client()
+                # The alarm may have been set for a write that is over.
+                if self._deadlines.is_writing:
+                    self._deadlines.writing(None)
+                    self.on_slow_client()
             case Due.TAIL:
                 self._timeline.give_tail()
         self._advance()
