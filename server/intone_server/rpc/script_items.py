@@ -45,8 +45,9 @@ class ItemChecks:
             self._check_item(index, item)
             self._first_of.setdefault(item.id, index)
             if item.id:
-                reused = item.reuse.item_id  # empty, and no id, for what is no reuse
-                self.originals.setdefault(item.id, self.originals.get(reused, index))
+                # For what is no reuse that is empty, and no id.
+                original = self.originals.get(item.reuse.item_id, index)
+                self.originals.setdefault(item.id, original)
         characters = sum(len(item.speech.text) for item in items)
         if characters > self._limits.characters:
             limit = self._limits.characters
