@@ -111,7 +111,7 @@ async def test_two_talkers_share_one_replica_segment_by_segment(
     fake_server: ServerProcess,
 ) -> None:
     async with grpc.aio.insecure_channel(fake_server.address) as channel:
-        long = asyncio.create_task(collect(channel, [text("delay@10 frames@20 a b c. " * 8)]))
+        long = asyncio.create_task(collect(channel, [text("delay@10 frames@20 a b c. " * 20)]))
         await asyncio.sleep(0.2)
         loop = asyncio.get_running_loop()
         begun = loop.time()

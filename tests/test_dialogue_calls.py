@@ -293,7 +293,7 @@ async def test_abort_ends_the_call_behind_what_comes_before(stub: Stub) -> None:
 async def test_the_same_seed_gives_the_same_samples_at_any_concurrency(
     tiny_pocket: TinyPocket,
 ) -> None:
-    """Also with another rate, whose filter looks across segments, and codecs, which frame them."""
+    """Also at another rate, whose filter looks across segments."""
     long = "The first sentence of it. The second sentence is longer. And then a third one comes."
     items = [line(long, item_id="a"), line("Short one here."), reuse("a"), line(long)]
     fixed: dict[str, Any] = {
@@ -312,18 +312,14 @@ async def test_the_same_seed_gives_the_same_samples_at_any_concurrency(
                 seeds = [e.segment_started.seed for e in heard if e.HasField("segment_started")]
                 return timeline(heard), seeds
 
-            for rate in (24000, 16000):
-                pcm = {"encoding": tts_pb2.AUDIO_ENCODING_PCM_F32LE, "sample_rate_hertz": rate}
-                alone, seeds = await render(1, format=pcm)
-                together, same = await render(3, format=pcm)
-                assert seeds == same
-                first, second = (np.frombuffer(data, "<f4") for data in (alone, together))
-                assert len(first) == len(second) > rate
-                # The library's own bits differ from run to run.
-                assert np.allclose(first, second, atol=1e-6)
-            single, _ = await render(1, format={"encoding": tts_pb2.AUDIO_ENCODING_OGG_OPUS})
-            triple, _ = await render(3, format={"encoding": tts_pb2.AUDIO_ENCODING_OGG_OPUS})
-            assert abs(len(single) - len(triple)) < 200
+            pcm = {"encoding": tts_pb2.AUDIO_ENCODING_PCM_F32LE, "sample_rate_hertz": 16000}
+            alone, seeds = await render(1, format=pcm)
+            together, same = await render(3, format=pcm)
+            assert seeds == same
+            first, second = (np.frombuffer(data, "<f4") for data in (alone, together))
+            assert len(first) == len(second) > 16000
+            # The library's own bits differ from run to run.
+            assert np.allclose(first, second, atol=1e-6)
 
 
 async def test_a_line_keeps_its_seed_when_others_are_put_before_it(stub: Stub) -> None:
