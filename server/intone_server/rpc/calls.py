@@ -34,7 +34,8 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
 MAX_REQUEST_BYTES = 1024 * 1024
 
 
-# Within this an upload has come: 20 MiB at 1.4 Mbit/s. Then the call is cancelled.
+# Within this an upload has come: 20 MiB at 1.4 Mbit/s. Then the call is given up, and its place is
+# free; grpc.aio sends no status for it, so that its own deadline ends it at the client.
 UPLOAD_SECONDS = 120.0
 
 
