@@ -477,3 +477,16 @@ async def test_audio_of_the_client_leaves_the_buffer_to_speech() -> None:
     sound = AudioItem(np.zeros(40 * RATE, np.float32))
     async with Stage("One.", sound, "Two.", sound, "Three.") as stage:
         assert stage.running == ["One.", "Two.", "Three."]
+
+
+async def test_a_line_does_not_wait_for_the_dialogues_own() -> None:
+    """`max_queue_wait` is for the wait for others."""
+    config = {"max_queue_wait_seconds": 0.05}
+    async with Stage("One.", "Two.", "Three.", replicas=2, config=config) as stage:
+        assert stage.running == ["One.", "Two."]
+        await asyncio.sleep(0.1)
+        stage.speak("One.", value=0.1)
+        stage.speak("Two.", value=0.2)
+        stage.speak("Three.", value=0.3)
+        heard = await stage.heard()
+    assert ended(heard) == [(i, Outcome.COMPLETE) for i in range(3)]

@@ -121,6 +121,8 @@ class ScriptReader:
 
     def _check_voices(self) -> None:
         """Each is held ready as long as the dialogue lasts."""
+        if len(self._request.items) > self._limits.items:
+            return  # refused already; there may be millions
         speakers = {item.speech.speaker for item in self._request.items if item.HasField("speech")}
         names = {self._voices[speaker].name for speaker in speakers & set(self._voices)}
         if len(names) > MAX_VOICES:

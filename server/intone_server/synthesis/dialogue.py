@@ -157,6 +157,9 @@ class DialogueSpeaker:
             return False
         if len(self._in_flight) > self._running():
             return False  # one waits at the most, or others would wait for all of them
+        limited = self._config.max_queue_wait_seconds is not None
+        if limited and self._in_flight and self._generations.would_wait:
+            return False  # behind the dialogue's own segments, which is no wait for others
         return self._has_room(self._estimated_seconds(part))
 
     def _has_room(self, seconds: float) -> bool:

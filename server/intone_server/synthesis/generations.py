@@ -19,6 +19,12 @@ class Generations:
         self._timeline = timeline
         self._scheduler = scheduler
 
+    @property
+    def would_wait(self) -> bool:
+        """Whether no replica is free now."""
+        load = self._scheduler.load()
+        return load.replicas_busy >= load.replicas_total - load.replicas_unhealthy
+
     def submit(self, part: Part) -> None:
         """Queue the generation of a part. It may start, and tell the part so, before this
         returns."""
