@@ -97,7 +97,7 @@ class SpeechStream(Speech):
     async def change_voice(self, name: str) -> None:
         """Let another voice speak the text that follows; empty: that of the config.
 
-        Ends the segment before it. A stream has up to 16 different voices.
+        Ends the segment before it. A stream has up to 32 different voices.
         """
         await self._send(tts_pb2.SynthesizeRequest(voice=name))
 
