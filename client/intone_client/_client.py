@@ -27,7 +27,9 @@ class Client:
     """Speaks through the server at `address`; an async context manager.
 
     `address` is HOST:PORT, HOST (port 50051) or `unix:PATH`. `credentials` makes it TLS. Connects
-    on first use, in the event loop that is running then, and belongs to that loop.
+    on first use, in the event loop that is running then, and belongs to that loop. `retry` False is
+    for measuring: a call that speaks is not repeated when the server refuses it, and the connection
+    is not shared with other clients of this process.
 
     In every call, `timeout` is its deadline in seconds (None: no limit of the client's own),
     `request_id` goes to the server's log as `x-request-id` (None: the server makes one), and
@@ -35,9 +37,13 @@ class Client:
     """
 
     def __init__(
-        self, address: str = DEFAULT_ADDRESS, *, credentials: grpc.ChannelCredentials | None = None
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+        retry: bool = True,
     ) -> None:
-        self._connection = Connection(address, credentials)
+        self._connection = Connection(address, credentials, retry=retry)
         #: With the port that is used.
         self.address = self._connection.address
 

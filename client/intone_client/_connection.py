@@ -57,6 +57,12 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_reconnect_backoff_ms", 5_000),
     ("grpc.dns_ares_query_timeout", 5_000),
 ]
+# The pool is for a connection of its own: channels with the same options share one in a process.
+_OPTIONS_OF_ONE_ATTEMPT: list[tuple[str, Any]] = [
+    *(option for option in _OPTIONS if option[0] != "grpc.enable_retries"),
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+]
 
 # Reasons of refusals that come before anything was begun. Not REPLICA_LOST: if a recording brings
 # a worker down, sending it again brings the next one down.
@@ -68,9 +74,12 @@ _Response = TypeVar("_Response")
 class Connection:
     """Connects on first use, in the event loop that is running then, and belongs to that loop."""
 
-    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(
+        self, address: str, credentials: grpc.ChannelCredentials | None, *, retry: bool = True
+    ) -> None:
         self.address = complete_address(address)
         self._credentials = credentials
+        self._options = _OPTIONS if retry else _OPTIONS_OF_ONE_ATTEMPT
         self._opened: grpc.aio.Channel | None = None
 
     @property
@@ -79,10 +88,10 @@ class Connection:
         # Not in the constructor: a channel belongs to the loop that runs when it is made.
         if self._opened is None:
             if self._credentials is None:
-                self._opened = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
+                self._opened = grpc.aio.insecure_channel(self.address, options=self._options)
             else:
                 self._opened = grpc.aio.secure_channel(
-                    self.address, self._credentials, options=_OPTIONS
+                    self.address, self._credentials, options=self._options
                 )
         return self._opened
 

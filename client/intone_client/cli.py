@@ -13,6 +13,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from intone.v1 import tts_pb2
 
+from ._bench.command import configure as configure_bench
 from ._client import Client
 from ._connection import DEFAULT_ADDRESS, DEFAULT_PORT
 from ._dialogues.command import configure as configure_dialogue
@@ -115,6 +116,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=narrow,
     )
     plan.set_defaults(command=_plan)
+    bench = commands.add_parser(
+        "bench",
+        parents=[where],
+        help="put load on a server and measure what its callers hear",
+        formatter_class=narrow,
+    )
+    configure_bench(bench)
     return parser
 
 

@@ -11,6 +11,7 @@ from intone_client._audio import PartFile, check_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _ENDINGS = (".png", ".svg")
 _DPI = 120
@@ -75,6 +76,11 @@ def plot_timeline(timeline: dict[str, Any], path: str | Path) -> None:
         has_room = (bar.end - bar.start) * width > end * _INCHES_PER_DIGIT * len(str(bar.number))
         _draw_bar(axes, bar, names.index(bar.name), numbered=has_room or bar.has_failed)
     _draw_legend(axes, bars)
+    save_figure(figure, path)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Put the picture into the file that `check_plot` has allowed. Raises OSError."""
     picture = io.BytesIO()
     figure.savefig(picture, format=path.suffix.lower()[1:], dpi=_DPI)
     part = PartFile(path)

@@ -1,0 +1,1 @@
+"""`intone bench`: load for a server, and what its callers hear of it."""
