@@ -74,6 +74,7 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.capacity = int(os.environ.get("FAKE_ENGINE_CAPACITY", "1"))
+        self.speeds: dict[int, float] = {}
         self._running: dict[int, tuple[Job, dict[str, str], int]] = {}
 
     def load(self, options: EngineOptions) -> None:
@@ -85,7 +86,8 @@ class FakeEngine:
             os._exit(7)
         time.sleep(float(os.environ.get("FAKE_ENGINE_LOAD_SECONDS", "0")))
 
-    def attach(self) -> EngineInfo:
+    def attach(self, replicas: int) -> EngineInfo:
+        self.capacity = replicas or self.capacity
         return EngineInfo(
             engine="fake",
             engine_version="1",

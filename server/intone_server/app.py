@@ -114,9 +114,13 @@ class App:
             default_voice=settings.default_voice,
             state_directory=self._states.name,
             voice_cache_bytes=settings.voice_cache_bytes,
+            threads=settings.threads,
+            workers=settings.workers,
         )
         self._launcher = Launcher(
-            WorkerSpec(engines[settings.engine], options, settings.log_format)
+            WorkerSpec(
+                engines[settings.engine], options, settings.log_format, replicas=settings.replicas
+            )
         )
         self._capacity_changed = asyncio.Event()
         self._store = self._open_store()
@@ -195,7 +199,8 @@ class App:
         return True
 
     async def _start_workers(self) -> EngineInfo:
-        """Start the first worker, which leaves its voice states for the others, then those."""
+        """Start the first worker, which leaves its voice states for the others and finds out how
+        many replicas are best, then those."""
         for _ in range(self._settings.workers):
             worker = SupervisedWorker(
                 self._launcher.launch,
@@ -204,6 +209,7 @@ class App:
             )
             self._scheduler.workers.append(worker)
             info = await worker.first_ready()
+            self._launcher.replicas = len(worker.replicas)
         return info
 
     def _runtime(self, info: EngineInfo) -> Runtime:

@@ -48,6 +48,15 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def _auto(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """0 if it is left to the server."""
+
+    def parse_auto(text: str) -> int:
+        return 0 if text == "auto" else parse(text)
+
+    return parse_auto
+
+
 def _choice(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in choices:
@@ -149,7 +158,24 @@ class Settings:
         _integer(0, 1 << 40),
     )
     workers: int = _setting(
-        1, "worker processes, each with one replica of the model", _integer(1, 64)
+        1, "worker processes; they share one copy of the weights", _integer(1, 64)
+    )
+    replicas: int = _setting(
+        0,
+        "generations that a worker runs at the same time; 0 or auto: as many as it measures at "
+        "start that it can keep in real time",
+        _auto(_integer(0, 64)),
+    )
+    threads: int = _setting(
+        0,
+        "threads that a worker computes with; 0 or auto: two, of which one decodes, or one on a "
+        "single core",
+        _auto(_integer(0, 64)),
+    )
+    scheduling: str = _setting(
+        "deadline",
+        "who is spoken next: deadline, whose listener runs dry first; or fifo, in order of arrival",
+        _choice("deadline", "fifo"),
     )
     max_streams: int = _setting(
         0, "most calls open at the same time; 0 is 64 for each replica", _integer(0, 1_000_000)

@@ -3,7 +3,7 @@
 import enum
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -37,6 +37,8 @@ class EngineOptions:
     `state_directory` is where the first worker leaves the voice states that it computed from
     recordings, so that the other workers and later replacements need not compute them again.
     `voice_cache_bytes` bounds the voice states that a worker keeps in memory, beside those in use.
+    `threads` is how many threads a worker computes with; 0 leaves it to the engine. `workers` is
+    how many share the machine.
     """
 
     model: str = ""
@@ -45,6 +47,8 @@ class EngineOptions:
     default_voice: str = ""
     state_directory: str = ""
     voice_cache_bytes: int = 1 << 28
+    threads: int = 0
+    workers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +132,8 @@ class EngineInfo:
 class Job:
     """One generation, as the engine sees it.
 
-    `stop` may be set by any thread at any time; the engine looks at it at every step and then
-    ends the job as STOPPED.
+    `ahead_seconds` is how much its listener has left to hear before it. `stop` may be set by any
+    thread at any time; the engine looks at it at every step and then ends the job as STOPPED.
     """
 
     generation_id: int
@@ -137,6 +141,7 @@ class Job:
     voice: VoiceRef
     sampling: Sampling
     seed: int
+    ahead_seconds: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -174,8 +179,9 @@ class Engine(Protocol):
     def load(self, options: EngineOptions) -> None:
         """Check the options, then load the weights. Raises EngineError."""
 
-    def attach(self) -> EngineInfo:
-        """Prepare this process to run the model; load the operator's voices and the default.
+    def attach(self, replicas: int) -> EngineInfo:
+        """Prepare this process to run the model, so many generations at a time (0: as many as the
+        engine finds best); load the operator's voices and the default.
 
         Raises EngineError.
         """
@@ -210,4 +216,9 @@ class Engine(Protocol):
 
     @property
     def capacity(self) -> int:
-        """How many jobs can run at the same time: the number of replicas."""
+        """How many jobs can run at the same time: the number of replicas. Known after `attach`."""
+
+    @property
+    def speeds(self) -> Mapping[int, float]:
+        """Seconds of audio per second of all jobs together, by how many run at the same time, as
+        far as the engine has measured it in `attach`."""

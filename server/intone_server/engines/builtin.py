@@ -5,9 +5,10 @@ rather than one frame.
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,7 @@ class BuiltinEngine:
     """`Engine` over hibari-tts. Features: seed."""
 
     capacity = 1
+    speeds: Mapping[int, float] = MappingProxyType({})  # it was not measured
 
     def __init__(self) -> None:
         self._tts: Hibari | None = None
@@ -71,7 +73,11 @@ class BuiltinEngine:
                 f"not {options.default_voice!r}"
             )
 
-    def attach(self) -> EngineInfo:
+    def attach(self, replicas: int) -> EngineInfo:
+        if replicas > 1:
+            raise EngineError(
+                f"--replicas={replicas}: the builtin engine runs one in a worker; use --workers"
+            )
         try:
             from hibari import Hibari
         except ImportError as error:

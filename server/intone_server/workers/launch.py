@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.context import BaseContext
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
@@ -81,6 +82,7 @@ class Launcher:
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
+        self.replicas = spec.replicas  # of workers that are still to be started
         self._forks = sys.platform == "linux"
         self._context: BaseContext = multiprocessing.get_context(
             "forkserver" if self._forks else "spawn"
@@ -134,7 +136,10 @@ class Launcher:
     ) -> BaseProcess:
         with pipe:
             child: BaseProcess = self._context.Process(  # type: ignore[attr-defined]
-                target=target, args=(pipe, self._spec), name=name, daemon=True
+                target=target,
+                args=(pipe, replace(self._spec, replicas=self.replicas)),
+                name=name,
+                daemon=True,
             )
             child.start()
         return child

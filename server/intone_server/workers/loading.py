@@ -16,11 +16,13 @@ FRONT_PID_VARIABLE = "INTONE_PRELOAD_FRONT_PID"
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """What a worker runs: `engine` is "package.module:Class", called without arguments."""
+    """What a worker runs: `engine` is "package.module:Class", called without arguments. It is to
+    have so many `replicas`; 0 leaves it to the engine."""
 
     engine: str
     options: EngineOptions
     log_format: str
+    replicas: int = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -30,9 +32,7 @@ class WorkerSpec:
         values = json.loads(text)
         options = values["options"]
         voices = tuple((name, path) for name, path in options["voices"])
-        return cls(
-            values["engine"], EngineOptions(**(options | {"voices": voices})), values["log_format"]
-        )
+        return cls(**(values | {"options": EngineOptions(**(options | {"voices": voices}))}))
 
 
 class Loading:

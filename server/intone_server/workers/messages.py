@@ -1,6 +1,7 @@
 """What crosses the pipe between the front and a worker: flat, frozen, one message each."""
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from intone_server.audio.encoding import Encoding
@@ -17,13 +18,17 @@ from intone_server.engines.base import (
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """To the worker: speak `text` on a free replica. Sent by the scheduler at dispatch."""
+    """To the worker: speak `text` on a free replica. Sent by the scheduler at dispatch.
+
+    `ahead_seconds` is how much the listener has left to hear before it.
+    """
 
     generation_id: int
     text: str
     voice: VoiceRef
     sampling: Sampling
     seed: int
+    ahead_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,14 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """From the worker, once: model loaded, warm-up spoken, `replicas` generations may run."""
+    """From the worker, once: model loaded, warm-up spoken, `replicas` generations may run.
+
+    `speeds` is what the engine measured: see `Engine.speeds`.
+    """
 
     info: EngineInfo
     replicas: int
+    speeds: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def run(pipe: socket.socket, spec: WorkerSpec) -> None:
 def _bring_up(spec: WorkerSpec) -> tuple[Engine, EngineInfo]:
     """The engine, attached and warmed up."""
     engine = loaded_engine(spec)
-    info = engine.attach()
+    info = engine.attach(spec.replicas)
     engine.start(Job(0, WARM_UP_TEXT, VoiceRef(info.default_voice), Sampling(), seed=0))
     spoken = 0
     while True:
@@ -112,7 +112,7 @@ class Worker:
         threading.Thread(
             target=self._read, args=(engine, fetcher), name="reader", daemon=True
         ).start()
-        self._reports.put(Ready(info, engine.capacity))
+        self._reports.put(Ready(info, engine.capacity, engine.speeds))
         code = 0
         try:
             while self._obey(engine):
@@ -177,6 +177,7 @@ class Worker:
                         command.voice,
                         command.sampling,
                         command.seed,
+                        command.ahead_seconds,
                     )
                     self._commands.put(command)
                 case Cancel(generation_id=generation_id):
