@@ -1,8 +1,8 @@
 """Command line: builds the model if it is not there, measures, reports. See docs/performance.md."""
 
 import argparse
-import contextlib
 import datetime
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,90 +10,99 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from benchmarks import dialogue, encoding, footprint, machine, report, speed, variants, voices
-from benchmarks.launch import running_bare, running_intone, running_pocket_serve
+from benchmarks import dialogue, encoding, gantt, goals, machine, plot, report, voices
 from benchmarks.model import ModelFiles
-from benchmarks.plot import write_plot
+from benchmarks.run import LONG_PARTS, OTHER_PARTS, PARTS, Measured, Options, measure
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("speed", "front", "idle", "cancel", "encoding", "voices", "variants", "dialogue")
-# Measured only if they are asked for: they take long.
-LONG_PARTS = ("variants", "dialogue")
-IDLE_STREAMS = 1000
 BUILD_SECONDS = 300.0
+MOST_STREAMS = 32
+# A limit of its own for calls that talk: one replica alone would not let in 16.
+FIFO_FLAGS = "--replicas 1 --scheduling fifo --max-talking 64"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; returns the exit code: 0, also if a goal was missed."""
-    options = _parse(arguments)
+    asked = _parse(arguments)
     # As with Ctrl-C: leave every `with` block, so that nothing stays behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    runs = [_options(asked, int8=int8) for int8 in _int8_or_not(asked)]
+    for options in runs:
+        _tell(f"{options.weights}: about {options.expected_seconds() / 60:.0f} minutes")
     files = _model()
-    parts = ["int8" if options.int8 else "float32", *(options.only or ())]
-    name = "-".join([*parts, *(["quick"] if options.quick else [])])
-    started_at = time.monotonic()
-    result: dict[str, Any] = {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "weights": "int8" if options.int8 else "float32",
-        "workers": options.workers,
-        "machine": machine.describe(),
-        **_measure(options, files),
-        "seconds": round(time.monotonic() - started_at),
-    }
-    rows, goals = result["rows"], result["goals"]
-    tables = result.pop("tables")
-    path = RESULTS / f"{name}.json"
-    report.write_json(
-        path, {**result, "rows": [*map(asdict, rows)], "goals": [*map(asdict, goals)]}
-    )
-    print(f"\n{result['weights']} weights, {result['machine']}\n")
-    disturbed = max((row.others_cores for row in rows), default=0.0)
-    if disturbed >= machine.NOISY_CORES:
-        print(f"Not to be trusted: other programs took up to {disturbed:.2f} cores.\n")
-    if rows:
-        print(report.table(rows), "\n")
-        print(report.first_audio_table(result["first_audio"]), "\n")
-        write_plot(path.with_suffix(".png"), rows, f"intone and pocket-tts, {name}")
-    if goals:
-        print(report.goals_table(goals), "\n")
-    for variant in result["variants"]:
-        print(variant)
-    for table in tables:
-        print(table, "\n")
-    print(f"{result['seconds']} s; written to {path}")
+    for options in runs:
+        _run(options, files, asked)
     return 0
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="less than 2 minutes, less exact")
-    parser.add_argument("--int8", action="store_true", help="int8 weights; default: float32")
+    parser.add_argument("--int8", action="store_true", help="int8 weights only")
+    parser.add_argument(
+        "--float32", action="store_true", help="float32 weights only (default: int8, then float32)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="about 5 minutes: streams 1, 4, 8, the short text, one turn each",
+    )
     parser.add_argument(
         "--streams",
-        default="1,2,4",
-        type=lambda text: [int(part) for part in text.split(",")],
-        help="numbers of streams at the same time (default 1,2,4)",
+        type=lambda text: tuple(int(part) for part in text.split(",")),
+        help="numbers of streams at the same time (default 1,2,4,8,16)",
     )
-    parser.add_argument("--workers", default=1, type=int, help="of the server (default 1)")
+    parser.add_argument(
+        "--gantt", default=8, type=int, metavar="STREAMS", help="in the Gantt chart (default 8)"
+    )
+    parser.add_argument(
+        "--intone-flags", default="", help="more flags of the server as it chooses (default none)"
+    )
+    parser.add_argument(
+        "--fifo-flags",
+        default=FIFO_FLAGS,
+        help="flags of the server that is compared with it (default %(default)r)",
+    )
     parser.add_argument(
         "--only",
         choices=PARTS,
         action="append",
-        help="measure only this; repeatable (default: all but variants and dialogue)",
+        help=f"measure only this; repeatable (default: all but {' and '.join(LONG_PARTS)})",
     )
     parser.add_argument(
         "--patience",
         type=float,
-        help="most seconds to spend on noise of other programs (default 45, quick 5)",
+        help="most seconds to spend on noise of other programs (default 180, quick 10)",
     )
-    options = parser.parse_args(arguments)
-    if not all(1 <= count <= 8 for count in [*options.streams, options.workers]):
-        parser.error("--streams and --workers must be from 1 to 8")
-    if options.patience is None:
-        options.patience = 5.0 if options.quick else 45.0
-    return options
+    asked = parser.parse_args(arguments)
+    if asked.streams is None:
+        asked.streams = (1, 4, 8) if asked.quick else (1, 2, 4, 8, 16)
+    if not all(1 <= count <= MOST_STREAMS for count in asked.streams):
+        parser.error(f"--streams must be from 1 to {MOST_STREAMS}")
+    return asked
+
+
+def _int8_or_not(asked: argparse.Namespace) -> list[bool]:
+    """int8 first: the goals are about it."""
+    if asked.int8 == asked.float32:
+        return [True, False]
+    return [asked.int8]
+
+
+def _options(asked: argparse.Namespace, *, int8: bool) -> Options:
+    left_out = {*LONG_PARTS, *(OTHER_PARTS if asked.quick else ())}
+    patience = asked.patience
+    if patience is None:
+        patience = 10.0 if asked.quick else 180.0
+    return Options(
+        int8=int8,
+        quick=asked.quick,
+        parts=tuple(asked.only or [part for part in PARTS if part not in left_out]),
+        streams=asked.streams,
+        intone_flags=tuple(shlex.split(asked.intone_flags)),
+        fifo_flags=tuple(shlex.split(asked.fifo_flags)),
+        patience_seconds=patience,
+    )
 
 
 def _model() -> ModelFiles:
@@ -101,87 +110,68 @@ def _model() -> ModelFiles:
     directory = RESULTS / "model"
     files = ModelFiles.of(directory)
     if not files.exist():
-        print("building the model, once", flush=True)
+        _tell("building the model, once")
         command = [sys.executable, "-m", "benchmarks.model", str(directory)]
         subprocess.run(command, check=True, timeout=BUILD_SECONDS)
     return files
 
 
-def _measure(options: argparse.Namespace, files: ModelFiles) -> dict[str, Any]:
-    patience = machine.Patience(options.patience)
-    turns: list[speed.Turn] = []
-    first: dict[str, list[float]] = {}
-    found: list[variants.Variant] = []
-    startup = front = idle = cancel = None
-    only = options.only or [part for part in PARTS if part not in LONG_PARTS]
-    with contextlib.ExitStack() as stack:
-        # The server first, alone, so that nothing disturbs its start.
-        patience.wait()
-        flags = ["--max-streams", str(IDLE_STREAMS + 100), "--idle-timeout-seconds", "600"]
-        flags += ["--workers", str(options.workers)]
-        intone, came_up = stack.enter_context(
-            running_intone(files, RESULTS / "intone.log", int8=options.int8, flags=flags)
-        )
-        if "front" in only:
-            startup, front = came_up, footprint.measure_front(intone.process)
-        if {"speed", "variants"} & set(only):
-            bare = stack.enter_context(
-                running_bare(files, RESULTS / "library.log", int8=options.int8)
-            )
-        if "speed" in only:
-            serve = stack.enter_context(
-                running_pocket_serve(files, RESULTS / "serve.log", int8=options.int8)
-            )
-            chosen = speed.loads(options.streams, quick=options.quick)
-            turns = speed.compare((bare, serve, intone), chosen, patience, _tell)
-            first = speed.first_audio((bare, intone), 10 if options.quick else 40, patience)
-        if "variants" in only:
-            found = variants.measure_variants(bare, 3 if options.quick else 8, patience, _tell)
-        if "cancel" in only:
-            count = 3 if options.quick else 10
-            cancel, _ = machine.quietest(
-                intone.process, patience, lambda: footprint.measure_cancel(intone, count)
-            )
-        if "idle" in only:
-            idle, _ = machine.quietest(
-                intone.process, patience, lambda: footprint.measure_idle(intone, IDLE_STREAMS)
-            )
-    # After the servers, which would only disturb.
-    formats = encoding.measure_encoding() if "encoding" in only else []
-    made = voices.measure(files, int8=options.int8, tell=_tell) if "voices" in only else []
-    scripts = (
-        dialogue.measure(
-            files, RESULTS, patience, int8=options.int8, quick=options.quick, tell=_tell
-        )
-        if "dialogue" in only
-        else []
+def _run(options: Options, files: ModelFiles, asked: argparse.Namespace) -> None:
+    """Measure, print, and write JSON and plots."""
+    name = "-".join([options.weights, *(asked.only or ()), *(["quick"] * options.quick)])
+    date, started_at = datetime.datetime.now(datetime.UTC), time.monotonic()
+    about = machine.describe()
+    found = measure(options, files, RESULTS, _tell)
+    rows = report.summarise(found.turns)
+    reached = goals.speed_goals(found.turns, found.first_audio, promised=options.int8)
+    reached += goals.footprint_goals(found.startup, found.front, found.idle, found.cancel)
+    took = round(time.monotonic() - started_at)
+    path = RESULTS / f"{name}.json"
+    report.write_json(
+        path,
+        {
+            "date": date.isoformat(timespec="seconds"),
+            "seconds": took,
+            "machine": about,
+            "options": asdict(options),
+            "goals": [*map(asdict, reached)],
+            "rows": [*map(asdict, rows)],
+            **asdict(found),
+        },
     )
-    rows = report.summarise(turns)
-    return {
-        "rows": rows,
-        "goals": report.speed_goals(turns, first)
-        + report.footprint_goals(startup, front, idle, cancel),
-        "startup": startup and asdict(startup),
-        "front": front and asdict(front),
-        "idle": idle and asdict(idle),
-        "cancel": cancel and asdict(cancel),
-        "variants": [*map(asdict, found)],
-        "encoding": [*map(asdict, formats)],
-        "voices": [*map(asdict, made)],
-        "dialogue": [*map(asdict, scripts)],
-        "tables": [
-            *([encoding.table(formats)] if formats else []),
-            *([voices.table(made)] if made else []),
-            *([dialogue.table(scripts)] if scripts else []),
-        ],
-        "turns": [*map(asdict, turns)],
-        "first_audio": first,
-        "patience_spent_seconds": round(patience.spent_seconds, 1),
-    }
+    _tell(f"\n{options.weights} weights, {about}\n")
+    _print(found, rows, reached)
+    for load in dict.fromkeys(row.load for row in rows):
+        title = f"{options.weights}, text: {load}, {about['cores']} cores"
+        of_load = [row for row in rows if row.load == load]
+        plot.write_plot(RESULTS / f"{name}-{load}.png", of_load, title)
+    if chosen := gantt.choose(found.turns, asked.gantt):
+        title = f"{options.weights}, text: {chosen[0].load}, {about['cores']} cores"
+        gantt.write_gantt(RESULTS / f"{name}-gantt.png", chosen, title)
+    _tell(f"{took} s; written to {path} and plots beside it")
 
 
-def _tell(line: str) -> None:
-    print(line, flush=True)
+def _print(found: Measured, rows: Sequence[report.Row], reached: Sequence[goals.Goal]) -> None:
+    if rows:
+        _tell(report.table(rows) + "\n")
+    if any(row.others_cores >= machine.NOISY_CORES for row in rows):
+        _tell("* Not to be trusted: other programs disturbed every such turn.\n")
+    if found.first_audio:
+        _tell(report.first_audio_table(found.first_audio) + "\n")
+    if reached:
+        _tell(report.goals_table(reached) + "\n")
+    for variant in found.variants:
+        _tell(str(variant))
+    if found.encoding:
+        _tell(encoding.table(found.encoding) + "\n")
+    if found.voices:
+        _tell(voices.table(found.voices) + "\n")
+    if found.dialogue:
+        _tell(dialogue.table(found.dialogue) + "\n")
+
+
+def _tell(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The three that are compared, behind one interface. Each is a process on loopback or on pipes."""
+"""What is compared, behind one interface. Each is a process on loopback or on pipes."""
 
 import contextlib
 import http.client
@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import grpc
 import psutil
+from google.protobuf import duration_pb2
 
-from benchmarks.listener import Arrival
+from benchmarks.listener import Arrival, Call, Segment
 from benchmarks.model import SAMPLE_RATE_HERTZ
 from intone.v1 import tts_pb2, tts_pb2_grpc
 
@@ -22,26 +23,40 @@ WAV_TAIL_BYTES = BYTES_PER_SECOND // 5
 LOAD_SECONDS = 120.0  # longest wait for a model to be loaded
 CALL_SECONDS = 300.0  # longest call
 
+LIBRARY = "library"
+POCKET_SERVE = "pocket-tts serve"
+FIFO = "intone FIFO"
+INTONE = "intone"
+# In the order of tables and plots.
+CONTENDERS = (LIBRARY, POCKET_SERVE, FIFO, INTONE)
+
+
+class Refused(Exception):
+    """The server has no place for this call."""
+
 
 class Contender(Protocol):
-    """Something that speaks. `speak` may be called by several threads if `serves_many`."""
+    """Something that speaks. `speak` may be called by several threads if `serves_many`. If it
+    `has_front`, its first process has no model, and its children have."""
 
     name: str
     process: psutil.Process
     serves_many: bool
+    has_front: bool
 
-    def speak(self, text: str, *, first_only: bool = False) -> tuple[float, list[Arrival]]:
-        """When the call began (seconds on the monotonic clock), and its audio as it arrived.
+    def speak(self, text: str, *, first_only: bool = False) -> Call:
+        """The call, on the monotonic clock, with its audio as it arrived. Raises Refused.
 
-        `first_only` cancels the call at its first audio.
+        `first_only` cancels the call at its first audio, where that stops the model.
         """
 
 
 class Bare:
     """`generate_audio_stream`, in one process without any server."""
 
-    name = "library"
+    name = LIBRARY
     serves_many = False
+    has_front = False
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._popen = process
@@ -49,7 +64,7 @@ class Bare:
 
     def speak(
         self, text: str, *, first_only: bool = False, decoder_frames: int = 0, threads: int = 1
-    ) -> tuple[float, list[Arrival]]:
+    ) -> Call:
         """With so many frames at most in one call of the decoder (0: all that wait), and so many
         threads of torch for one operation; the defaults are the library's."""
         assert self._popen.stdin is not None
@@ -63,7 +78,8 @@ class Bare:
         self._popen.stdin.flush()
         answer = self._answer()
         rate = answer["rate"]
-        return answer["started_at"], [Arrival(at, n / rate) for at, n in answer["items"]]
+        arrivals = tuple(Arrival(at, samples / rate) for at, samples in answer["items"])
+        return Call(answer["started_at"], arrivals)
 
     def _answer(self) -> dict[str, Any]:
         assert self._popen.stdout is not None
@@ -81,16 +97,17 @@ class Bare:
 class PocketServe:
     """`pocket-tts serve`: a WAV file over HTTP."""
 
-    name = "pocket-tts serve"
+    name = POCKET_SERVE
     serves_many = True
+    has_front = False
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self._port = port
         self._popen = process
         self.process = psutil.Process(process.pid)
 
-    def speak(self, text: str, *, first_only: bool = False) -> tuple[float, list[Arrival]]:
-        assert not first_only, "it would go on speaking"
+    def speak(self, text: str, *, first_only: bool = False) -> Call:  # noqa: ARG002
+        # Always to its end: it goes on speaking when nobody listens any more.
         body = urllib.parse.urlencode({"text": text})
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         sizes = []
@@ -102,7 +119,7 @@ class PocketServe:
                 raise RuntimeError(f"pocket-tts serve answered {response.status}")
             while data := response.read1(1 << 20):
                 sizes.append((time.monotonic(), len(data)))
-        return started_at, _without(sizes, WAV_HEADER_BYTES, WAV_TAIL_BYTES)
+        return Call(started_at, tuple(_without(sizes, WAV_HEADER_BYTES, WAV_TAIL_BYTES)))
 
     def wait_until_ready(self) -> None:
         """Return once it answers. Raises TimeoutError."""
@@ -125,33 +142,52 @@ class PocketServe:
 class Intone:
     """This project's server: SynthesizeText with 16-bit samples. All calls share a connection."""
 
-    name = "intone"
     serves_many = True
+    has_front = True
 
-    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
-        self._popen = process
+    def __init__(self, process: subprocess.Popen[str], address: str, name: str) -> None:
+        self.name = name
         self.address = address
         self.process = psutil.Process(process.pid)
         self._channel = grpc.insecure_channel(address)
         self.stub = tts_pb2_grpc.TextToSpeechServiceStub(self._channel)
 
-    def speak(self, text: str, *, first_only: bool = False) -> tuple[float, list[Arrival]]:
-        arrivals = []
+    def speak(self, text: str, *, first_only: bool = False) -> Call:
+        arrivals: list[Arrival] = []
+        segments: list[Segment] = []
+        admitted_at = 0.0
+        config = tts_pb2.SpeechConfig(segment_events=True)
+        request = tts_pb2.SynthesizeTextRequest(text=text, config=config)
         started_at = time.monotonic()
-        request = tts_pb2.SynthesizeTextRequest(text=text)
         call = self.stub.SynthesizeText(request, timeout=CALL_SECONDS)
-        for response in call:
-            if response.event.WhichOneof("event") == "audio":
-                size = len(response.event.audio.data)
-                arrivals.append(Arrival(time.monotonic(), size / BYTES_PER_SECOND))
-                if first_only:
-                    call.cancel()
-                    break
-        return started_at, arrivals
+        try:
+            for response in call:
+                now, event = time.monotonic(), response.event
+                match event.WhichOneof("event"):
+                    case "started":
+                        admitted_at = now
+                    case "audio":
+                        arrivals.append(Arrival(now, len(event.audio.data) / BYTES_PER_SECOND))
+                        if first_only:
+                            call.cancel()
+                            break
+                    case "segment_finished":
+                        ended_at = admitted_at + _seconds(event.segment_finished.at)
+                        took = _seconds(event.segment_finished.synthesis_time)
+                        segments.append(Segment(ended_at - took, ended_at))
+        except grpc.RpcError as error:
+            if call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                raise Refused(call.details()) from error
+            raise
+        return Call(started_at, tuple(arrivals), tuple(segments))
 
     def close(self) -> None:
         """Close the connection."""
         self._channel.close()
+
+
+def _seconds(duration: duration_pb2.Duration) -> float:
+    return duration.seconds + duration.nanos / 1e9
 
 
 def _without(sizes: list[tuple[float, int]], head: int, tail: int) -> list[Arrival]:

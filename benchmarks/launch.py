@@ -6,14 +6,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from benchmarks.contenders import LOAD_SECONDS, Bare, Intone, PocketServe
+from benchmarks.contenders import INTONE, LOAD_SECONDS, Bare, Intone, PocketServe
 from benchmarks.model import ModelFiles
 
 STOP_SECONDS = 30.0
@@ -55,9 +55,9 @@ def running_pocket_serve(files: ModelFiles, log: Path, *, int8: bool) -> Iterato
 
 @contextlib.contextmanager
 def running_intone(
-    files: ModelFiles, log: Path, *, int8: bool, flags: list[str]
+    files: ModelFiles, log: Path, *, int8: bool, flags: Sequence[str], name: str = INTONE
 ) -> Iterator[tuple[Intone, Startup]]:
-    """The server with more `flags`, ready."""
+    """The server with more `flags`, ready; `name` is the contender's."""
     command = ["-m", "intone_server", "--listen", "127.0.0.1:0", "--model", str(files.config)]
     command += ["--voice", f"{VOICE}={files.voice}", "--default-voice", VOICE]
     started_at = time.monotonic()
@@ -67,7 +67,7 @@ def running_intone(
         if not address:
             raise RuntimeError(f"the server did not start; see {log}")
         startup = _watch(address, started_at)
-        with contextlib.closing(Intone(process, address)) as intone:
+        with contextlib.closing(Intone(process, address, name)) as intone:
             yield intone, startup
 
 

@@ -26,11 +26,13 @@ def family(process: psutil.Process) -> list[psutil.Process]:
 
 def cpu_seconds(process: psutil.Process) -> float:
     """User and system time of a process and all its descendants."""
-    total = 0.0
-    for member in family(process):
-        times = member.cpu_times()
-        total += times.user + times.system
-    return total
+    return sum(map(own_cpu_seconds, family(process)))
+
+
+def own_cpu_seconds(process: psutil.Process) -> float:
+    """User and system time of one process."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def resident_bytes(process: psutil.Process) -> int:
@@ -61,23 +63,25 @@ def _busy_and_stolen() -> tuple[float, float]:
 class Meter:
     """A context manager that measures CPU while it is open.
 
-    Afterwards: `seconds` of wall time; `cpu` seconds of the contender and its descendants;
-    `others_cores`, the mean number of cores taken by processes that are neither the contender nor
-    this benchmark, time stolen by the hypervisor included.
+    Afterwards: `seconds` of wall time; `cpu` seconds of the contender and its descendants, of which
+    `first_cpu` are those of its first process alone; `others_cores`, the mean number of cores taken
+    by processes that are neither the contender nor this benchmark, time stolen by the hypervisor
+    included.
     """
 
     def __init__(self, contender: psutil.Process) -> None:
         self._contender = contender
-        self.seconds = self.cpu = self.others_cores = 0.0
+        self.seconds = self.cpu = self.first_cpu = self.others_cores = 0.0
 
     @property
     def is_quiet(self) -> bool:
         """Whether others did not disturb it."""
         return self.others_cores < NOISY_CORES
 
-    def _read(self) -> tuple[float, float, float, float]:
+    def _read(self) -> tuple[float, float, float, float, float]:
         own = time.process_time()
-        return (time.monotonic(), cpu_seconds(self._contender), own, sum(_busy_and_stolen()))
+        cpu, first = cpu_seconds(self._contender), own_cpu_seconds(self._contender)
+        return (time.monotonic(), cpu, first, own, sum(_busy_and_stolen()))
 
     def __enter__(self) -> Self:
         self._before = self._read()
@@ -91,10 +95,10 @@ class Meter:
     ) -> None:
         if kind is not None:
             return
-        seconds, cpu, own, busy = (
+        seconds, cpu, first, own, busy = (
             after - before for after, before in zip(self._read(), self._before, strict=True)
         )
-        self.seconds, self.cpu = seconds, cpu
+        self.seconds, self.cpu, self.first_cpu = seconds, cpu, first
         self.others_cores = max(0.0, busy - cpu - own) / seconds
 
 

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 
 from benchmarks import texts
 from benchmarks.contenders import Bare
-from benchmarks.listener import Arrival, listen
+from benchmarks.listener import Call, listen
 from benchmarks.machine import Patience, quietest
 
 # (decoder_frames, threads); the first is the library's own.
@@ -44,18 +44,18 @@ def measure_variants(
 
 
 def _turn(bare: Bare, frames: int, threads: int, patience: Patience) -> Variant:
-    def speak() -> tuple[float, list[Arrival]]:
+    def speak() -> Call:
         return bare.speak(texts.SENTENCE, decoder_frames=frames, threads=threads)
 
-    (started_at, arrivals), meter = quietest(bare.process, patience, speak)
-    heard = listen(started_at, arrivals)
+    call, meter = quietest(bare.process, patience, speak)
+    heard = listen(call)
     return Variant(
         decoder_frames=frames,
         threads=threads,
         first_audio=heard.first_audio,
         speed=heard.audio / heard.wall,
         cpu=meter.cpu / heard.audio,
-        largest_chunk=max(arrival.seconds for arrival in arrivals),
+        largest_chunk=max(arrival.seconds for arrival in call.arrivals),
     )
 
 
