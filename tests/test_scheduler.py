@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from intone_server.engines.base import Ending, Sampling
 from intone_server.errors import IntoneError, Overloaded, Reason, Unavailable
-from intone_server.scheduling.admission import Admission
-from intone_server.scheduling.generation import Generation, GenerationStatus
+from intone_server.scheduling.admission import TALKING_PER_REPLICA, Admission, MeasuredLimit
+from intone_server.scheduling.generation import Generation, GenerationStatus, Priority
 from intone_server.scheduling.policy import FifoPolicy
 from intone_server.scheduling.replica import Replica, ReplicaState
 from intone_server.scheduling.scheduler import Scheduler
@@ -228,7 +228,7 @@ def test_an_illegal_transition_raises() -> None:
 
 class TestAdmission:
     def admission(self) -> Admission:
-        admission = Admission(stream_limit=2, queue_limit=1)
+        admission = Admission(stream_limit=2, talking_limit=1)
         admission.started = True
         admission.ready = lambda: True
         return admission
@@ -265,3 +265,47 @@ class TestAdmission:
         with pytest.raises(Unavailable) as caught:
             admission.admit(stream=True)
         assert caught.value.reason is Reason.DRAINING
+
+    def measured(self, *, replicas: int, speed: float) -> Admission:
+        self.speed = speed
+        admission = Admission(100, MeasuredLimit(lambda: replicas, lambda: self.speed))
+        admission.started = True
+        admission.ready = lambda: True
+        return admission
+
+    def test_by_measured_speed_it_lets_in_as_many_listeners_as_can_be_fed(self) -> None:
+        admission = self.measured(replicas=2, speed=5.9)
+        for _ in range(5):
+            admission.admit(stream=False)
+        with pytest.raises(Overloaded, match="5 calls have text waiting or being spoken, limit 5"):
+            admission.admit(stream=True)
+        self.speed = 6.1
+        assert admission.queue_limit == 6
+        admission.admit(stream=True)
+
+    def test_it_never_lets_in_fewer_than_there_are_replicas(self) -> None:
+        assert self.measured(replicas=4, speed=2.5).queue_limit == 4
+
+    def test_until_a_speed_is_known_each_replica_has_a_number_of_calls(self) -> None:
+        assert self.measured(replicas=3, speed=0.0).queue_limit == 3 * TALKING_PER_REPLICA
+
+    def test_calls_that_may_wait_are_let_in_whatever_the_speed_and_keep_no_listener_out(
+        self,
+    ) -> None:
+        admission = self.measured(replicas=1, speed=2.0)
+        admission.admit(stream=False)
+        for _ in range(TALKING_PER_REPLICA - 1):
+            admission.admit(stream=False, priority=Priority.BATCH)
+        with pytest.raises(Overloaded, match="limit 8"):
+            admission.admit(stream=False, priority=Priority.BATCH)
+        admission.admit(stream=False, priority=Priority.INTERACTIVE)
+        with pytest.raises(Overloaded, match="2 calls"):
+            admission.admit(stream=False)
+
+    def test_a_number_that_was_set_is_exact_for_every_class(self) -> None:
+        admission = self.admission()
+        assert admission.queue_limit == 1
+        admission.admit(stream=False, priority=Priority.BATCH)
+        for priority in Priority:
+            with pytest.raises(Overloaded, match="limit 1"):
+                admission.admit(stream=False, priority=priority)

@@ -21,7 +21,8 @@ from intone_server.errors import Reason, Unavailable
 from intone_server.rpc.requests import ConfigReader
 from intone_server.rpc.runtime import DialogueLimits, RequestLimits, Runtime, Service
 from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
-from intone_server.scheduling.admission import Admission
+from intone_server.scheduling.admission import Admission, MeasuredLimit
+from intone_server.scheduling.deadline import DeadlinePolicy
 from intone_server.scheduling.policy import FifoPolicy
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.scheduling.worker import SupervisedWorker, WorkerUnusable
@@ -41,7 +42,6 @@ from intone_server.workers.loading import WorkerSpec
 log = structlog.stdlib.get_logger("intone.app")
 
 STREAMS_PER_REPLICA = 64  # most agents are silent most of the time
-TALKING_PER_REPLICA = 8  # beyond it, waits grow past what a listener accepts
 WATCHDOG_SECONDS = 1.0
 # For the last events and statuses to leave after streams have been ended.
 LAST_WORDS_SECONDS = 1.0
@@ -72,10 +72,13 @@ class App:
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._states = tempfile.TemporaryDirectory(prefix="intone-")
-        self._scheduler = Scheduler(FifoPolicy())
+        self._scheduler = Scheduler(
+            FifoPolicy() if settings.scheduling == "fifo" else DeadlinePolicy()
+        )
         self._admission = Admission(
-            settings.max_streams or STREAMS_PER_REPLICA * settings.workers,
-            settings.max_talking or TALKING_PER_REPLICA * settings.workers,
+            lambda: settings.max_streams or STREAMS_PER_REPLICA * self._scheduler.replica_count,
+            settings.max_talking
+            or MeasuredLimit(lambda: self._scheduler.replica_count, self._scheduler.total_speed),
         )
         self._service = Service(
             scheduler=self._scheduler,
@@ -201,15 +204,19 @@ class App:
     async def _start_workers(self) -> EngineInfo:
         """Start the first worker, which leaves its voice states for the others and finds out how
         many replicas are best, then those."""
-        for _ in range(self._settings.workers):
+        settings = self._settings
+        for _ in range(settings.workers):
             worker = SupervisedWorker(
                 self._launcher.launch,
                 self._scheduler,
-                stall_seconds=self._settings.stall_timeout_seconds,
+                stall_seconds=settings.stall_timeout_seconds,
             )
             self._scheduler.workers.append(worker)
             info = await worker.first_ready()
             self._launcher.replicas = len(worker.replicas)
+        self._scheduler.sample_rate_hertz = info.sample_rate_hertz
+        for busy, speed in self._scheduler.workers[0].speeds.items():
+            self._scheduler.speed.learn(busy * settings.workers, speed * settings.workers)
         return info
 
     def _runtime(self, info: EngineInfo) -> Runtime:

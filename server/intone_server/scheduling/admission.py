@@ -2,16 +2,66 @@
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from intone_server.errors import Overloaded, Reason, Unavailable
+from intone_server.scheduling.generation import Priority
+
+# Calls with text for each replica, of those that may wait; of all, until the speed is known.
+TALKING_PER_REPLICA = 8
+
+
+class TalkingLimit(Protocol):
+    """How many calls may talk. Asked at every admission."""
+
+    def limit(self, priority: Priority) -> int:
+        """The greatest number for a call of this class to be let in."""
+
+    def counts(self, priority: Priority, other: Priority) -> bool:
+        """Whether talking calls of the class `other` count for one of `priority`."""
+
+
+class FixedLimit:
+    """Exactly so many calls, whatever their class."""
+
+    def __init__(self, calls: int) -> None:
+        self._calls = calls
+
+    def limit(self, priority: Priority) -> int:  # noqa: ARG002 - part of the protocol
+        return self._calls
+
+    def counts(self, priority: Priority, other: Priority) -> bool:  # noqa: ARG002
+        return True
+
+
+class MeasuredLimit:
+    """As many listeners as can be kept fed in real time, and never fewer than there are replicas.
+
+    `total_speed` gives the audio seconds that all `replicas` make per second, 0 while unknown. Each
+    talking call that somebody listens to takes one. BATCH calls may wait: they do not keep
+    listeners out, and are let in up to TALKING_PER_REPLICA calls of any class.
+    """
+
+    def __init__(self, replicas: Callable[[], int], total_speed: Callable[[], float]) -> None:
+        self._replicas = replicas
+        self._total_speed = total_speed
+
+    def limit(self, priority: Priority) -> int:
+        replicas, speed = self._replicas(), self._total_speed()
+        if priority is Priority.BATCH or not speed:
+            return TALKING_PER_REPLICA * replicas
+        return max(replicas, int(speed))
+
+    def counts(self, priority: Priority, other: Priority) -> bool:
+        return priority is Priority.BATCH or other is not Priority.BATCH
 
 
 class Permit:
     """A call's right to stay. A context manager: leaving it gives the place back."""
 
-    def __init__(self, admission: "Admission") -> None:
+    def __init__(self, admission: "Admission", priority: Priority) -> None:
         self._admission = admission
+        self._priority = priority
         self._talking = False
         self._held = True
 
@@ -24,7 +74,7 @@ class Permit:
     def talking(self, talking: bool) -> None:
         if self._held and talking != self._talking:
             self._talking = talking
-            self._admission.talking += 1 if talking else -1
+            self._admission.talking_by_class[self._priority] += 1 if talking else -1
             self._admission.on_change()
 
     def __enter__(self) -> Self:
@@ -46,22 +96,41 @@ class Permit:
 class Admission:
     """Counts calls: `open` ones, and `talking` ones, which have text not yet spoken.
 
-    `stream_limit` bounds the first, `queue_limit` the second. `retry_after` gives the seconds
-    after which a refused caller should come back.
+    `stream_limit` bounds the first, `talking_limit` the second; both may be numbers.
+    `retry_after` gives the seconds after which a refused caller should come back.
     """
 
-    def __init__(self, stream_limit: int, queue_limit: int) -> None:
-        self.stream_limit = stream_limit
-        self.queue_limit = queue_limit
+    def __init__(
+        self, stream_limit: Callable[[], int] | int, talking_limit: TalkingLimit | int
+    ) -> None:
+        self._stream_limit = stream_limit
+        if isinstance(talking_limit, int):
+            talking_limit = FixedLimit(talking_limit)
+        self._talking_limit = talking_limit
         self.open = 0
-        self.talking = 0
+        self.talking_by_class = dict.fromkeys(Priority, 0)
         self.draining = False
         self.ready: Callable[[], bool] = lambda: False
         self.retry_after: Callable[[], float] = lambda: 1.0
         self.on_change: Callable[[], None] = lambda: None
         self.started = False  # the model has been loaded
 
-    def admit(self, *, stream: bool) -> Permit:
+    @property
+    def stream_limit(self) -> int:
+        """How many calls may be open."""
+        return self._stream_limit if isinstance(self._stream_limit, int) else self._stream_limit()
+
+    @property
+    def talking(self) -> int:
+        """Calls that have text not yet spoken."""
+        return sum(self.talking_by_class.values())
+
+    @property
+    def queue_limit(self) -> int:
+        """How many may have, for a call that somebody listens to; it follows the speed."""
+        return self._talking_limit.limit(Priority.STANDARD)
+
+    def admit(self, *, stream: bool, priority: Priority = Priority.STANDARD) -> Permit:
         """A permit, or the reason why not.
 
         `stream`: a bidirectional call, which talks later if at all; other calls talk from the
@@ -75,14 +144,20 @@ class Admission:
                 f"{self.open} calls are open, limit {self.stream_limit}",
                 retry_after=self.retry_after(),
             )
-        if self.talking >= self.queue_limit:
+        most = self._talking_limit.limit(priority)
+        talking = sum(
+            count
+            for other, count in self.talking_by_class.items()
+            if self._talking_limit.counts(priority, other)
+        )
+        if talking >= most:
             raise Overloaded(
                 limit,
-                f"{self.talking} calls have text waiting or being spoken, limit {self.queue_limit}",
+                f"{talking} calls have text waiting or being spoken, limit {most}",
                 retry_after=self.retry_after(),
             )
         self.open += 1
-        permit = Permit(self)
+        permit = Permit(self, priority)
         permit.talking = not stream
         self.on_change()
         return permit

@@ -43,6 +43,32 @@ _NEXT = {
 }
 
 
+class Priority(enum.IntEnum):
+    """Order of service: lower first."""
+
+    INTERACTIVE = 0
+    STANDARD = 1
+    BATCH = 2
+
+
+class Listener(Protocol):
+    """Who hears a call. Times are those of the scheduler's clock, `time.monotonic`."""
+
+    def dry_at(self) -> float | None:
+        """When all that was sent will have been heard; None while nothing was heard of the text
+        that is being spoken."""
+
+
+class Nobody:
+    """A listener who has heard nothing yet."""
+
+    def dry_at(self) -> float | None:
+        return None
+
+
+NOBODY = Nobody()
+
+
 class Observer(Protocol):
     """Hears of one generation; called on the event loop, never after `Generation.cancel`."""
 
@@ -59,6 +85,18 @@ class Observer(Protocol):
         """No more audio will come."""
 
 
+class Unobserved:
+    """Of a generation that is only thought of."""
+
+    def on_started(self) -> None: ...
+
+    def on_audio(self, samples: bytes) -> None: ...
+
+    def on_completed(self, *, no_end: bool) -> None: ...
+
+    def on_failed(self, error: IntoneError) -> None: ...
+
+
 class Canceller(Protocol):
     """Where a live generation is: the queue or a replica."""
 
@@ -71,7 +109,8 @@ class Generation:
 
     `estimated_seconds` of audio, from the text; `max_queue_wait_seconds` or None. The
     two waits, `queue_seconds` and `run_seconds`, are known when they are over. `owner` is one for
-    all generations of a call that has several at the same time.
+    all generations of a call that has several at the same time. `priority`, `client` (whoever is to
+    get a fair share) and `listener` decide who is next. `made_seconds` of audio have come so far.
     """
 
     _ids = itertools.count(1)
@@ -86,6 +125,9 @@ class Generation:
         estimated_seconds: float,
         observer: Observer,
         max_queue_wait_seconds: float | None = None,
+        priority: Priority = Priority.STANDARD,
+        client: str = "",
+        listener: Listener = NOBODY,
     ) -> None:
         self.id = next(self._ids)
         self.text = text
@@ -95,9 +137,13 @@ class Generation:
         self.estimated_seconds = estimated_seconds
         self.max_queue_wait_seconds = max_queue_wait_seconds
         self.observer = observer
+        self.priority = priority
+        self.client = client
+        self.listener = listener
         self.owner: object = self
         self.status = GenerationStatus.QUEUED
         self.has_audio = False
+        self.made_seconds = 0.0
         self.attempts = 0
         self.queued_at = 0.0
         self.started_at = 0.0

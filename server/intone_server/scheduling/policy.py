@@ -1,14 +1,17 @@
-"""Who is next: the order of the admission queue."""
+"""Who is next: what an order of the admission queue has to offer, and the order of arrival."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from intone_server.scheduling.generation import Generation
 
 
 class Policy(Protocol):
-    """An ordered collection of waiting generations."""
+    """A collection of waiting generations that knows which one is next.
+
+    `Generation.queued_at`, on the policy's clock, is set before one is pushed.
+    """
 
     def push(self, generation: Generation, *, again: bool = False) -> None:
         """Take in a generation. `again`: it had a replica, which was lost, so it goes first."""
@@ -20,18 +23,30 @@ class Policy(Protocol):
     def remove(self, generation: Generation) -> None:
         """Take out this one. Raises ValueError if it is not there."""
 
+    @property
+    def work_seconds(self) -> float:
+        """Estimated audio of all that wait."""
+
+    def copy(self, clock: Callable[[], float]) -> "Policy":
+        """One that decides the same and shares no state, on another clock: to look ahead with."""
+
     def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[Generation]:
-        """In the order of arrival, which is that of service between calls with equal shares."""
+
+def order(policy: Policy, running: Iterable[Generation], now: float) -> Iterator[Generation]:
+    """All that wait, in the order in which they would be served if nothing changed."""
+    ahead = policy.copy(lambda: now)
+    beside = list(running)
+    while len(ahead):
+        yield ahead.pop(beside)
 
 
 class FifoPolicy:
     """Order of arrival among calls; a call that speaks several segments at the same time gets no
     more than its share of the replicas while others wait."""
 
-    def __init__(self) -> None:
-        self._waiting: deque[Generation] = deque()
+    def __init__(self, waiting: Iterable[Generation] = ()) -> None:
+        self._waiting = deque(waiting)
 
     def push(self, generation: Generation, *, again: bool = False) -> None:
         if again:
@@ -49,8 +64,12 @@ class FifoPolicy:
     def remove(self, generation: Generation) -> None:
         self._waiting.remove(generation)
 
+    @property
+    def work_seconds(self) -> float:
+        return sum(generation.estimated_seconds for generation in self._waiting)
+
+    def copy(self, clock: Callable[[], float]) -> "FifoPolicy":  # noqa: ARG002 - it needs none
+        return FifoPolicy(self._waiting)
+
     def __len__(self) -> int:
         return len(self._waiting)
-
-    def __iter__(self) -> Iterator[Generation]:
-        return iter(self._waiting)

@@ -44,8 +44,8 @@ class Replica:
         self._become(ReplicaState.IDLE)
         self._link = link
 
-    def start(self, generation: Generation) -> None:
-        """Send a generation to the worker."""
+    def start(self, generation: Generation, ahead_seconds: float) -> None:
+        """Send a generation to the worker, whose listener has so much left to hear."""
         self._become(ReplicaState.BUSY)
         assert self._link is not None
         self.generation = generation
@@ -57,6 +57,7 @@ class Replica:
                 generation.voice,
                 generation.sampling,
                 generation.seed,
+                ahead_seconds,
             )
         )
 

@@ -4,61 +4,75 @@ The one place that enforces one generation per replica.
 """
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import Protocol
 
 from intone_server.engines.base import Ending
 from intone_server.errors import IntoneError, Reason, SynthesisFailed, TimedOut, Unavailable
-from intone_server.scheduling.generation import Generation, GenerationStatus
-from intone_server.scheduling.policy import Policy
+from intone_server.scheduling.forecast import Forecast
+from intone_server.scheduling.generation import (
+    NOBODY,
+    Generation,
+    GenerationStatus,
+    Listener,
+    Priority,
+)
+from intone_server.scheduling.outlook import Load, Outlook
+from intone_server.scheduling.policy import Policy, order
 from intone_server.scheduling.replica import Replica, ReplicaState
+from intone_server.scheduling.speed import Meter, Speed
 from intone_server.scheduling.worker import SupervisedWorker
 from intone_server.workers.messages import Audio, Failed, Finished
 
-# Weight of the newest segment in the moving average of speed.
-SPEED_WEIGHT = 0.2
-# Assumed until the first segment has been measured: pocket-tts on two cores makes 2 to 4.
-FIRST_SPEED = 2.0
-# Of its estimate, what a running segment is assumed to need at the least.
-UNFINISHED_SHARE = 0.1
 # A segment may run four times its estimated audio plus this before it is given up: the slowest
 # machine worth using is near real time.
 SEGMENT_TIMEOUT_FACTOR = 4.0
 SEGMENT_TIMEOUT_SECONDS = 5.0
+BYTES_PER_SAMPLE = 4  # float32
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How busy the replicas are. Seconds of `queued_work` are of audio; `speed` is 0 if unknown."""
+class Timer(Protocol):
+    """What will happen at a time."""
 
-    replicas_total: int
-    replicas_busy: int
-    replicas_unhealthy: int
-    queue_depth: int
-    queued_work_seconds: float
-    estimated_wait_seconds: float
-    speed: float
+    def cancel(self) -> None:
+        """It will not."""
+
+
+def _later(seconds: float, then: Callable[[Generation], None], generation: Generation) -> Timer:
+    return asyncio.get_running_loop().call_later(seconds, then, generation)
 
 
 class Scheduler:
     """Hands waiting generations to idle replicas, in the order of `policy`.
 
-    Never waits and never blocks: everything happens in callbacks on the event loop.
+    Never waits and never blocks: everything happens in callbacks on the event loop. `clock` and
+    `later`, which calls back after so many seconds, are given by those who simulate.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Callable[[], float] = time.monotonic,
+        later: Callable[[float, Callable[[Generation], None], Generation], Timer] = _later,
+    ) -> None:
         self._queue = policy
+        self._clock = clock
+        self._later = later
+        self.speed = Speed()
+        self._meter = Meter(self.speed, clock)
+        self._outlook = Outlook(policy, self.speed, self.replicas, clock)
+        self.sample_rate_hertz = 24_000  # of the model
         self.workers: list[SupervisedWorker] = []
         self.on_change: Callable[[], None] = lambda: None
-        self._timers: dict[int, asyncio.TimerHandle] = {}
-        self._speed = 0.0
+        self._timers: dict[int, Timer] = {}
 
     def submit(self, generation: Generation) -> None:
         """Queue a generation; it starts at once if a replica is idle."""
         generation.place = self
-        generation.queued_at = time.monotonic()
+        generation.queued_at = self._clock()
         self._queue.push(generation)
         if generation.max_queue_wait_seconds is not None:
             self._after(generation, generation.max_queue_wait_seconds, self._expire)
@@ -75,31 +89,32 @@ class Scheduler:
         self.on_change()
 
     def position(self, generation: Generation) -> int | None:
-        """How many wait before this one; None if it does not wait."""
-        return next((i for i, other in enumerate(self._queue) if other is generation), None)
+        """How many wait that would be served before this one; None if it does not wait."""
+        if generation.status is not GenerationStatus.QUEUED:
+            return None
+        ahead = order(self._queue, self._outlook.running(), self._clock())
+        return next((i for i, other in enumerate(ahead) if other is generation), None)
 
     def load(self) -> Load:
         """The state now."""
-        replicas = list(self.replicas())
-        busy = [r for r in replicas if r.state is ReplicaState.BUSY]
-        healthy = len(busy) + sum(r.state is ReplicaState.IDLE for r in replicas)
-        waiting = sum(g.estimated_seconds for g in self._queue)
-        now = time.monotonic()
-        speed = self._speed or FIRST_SPEED
-        running = sum(
-            _remaining_seconds(r.generation, now, speed) for r in busy if r.generation is not None
-        )
-        all_busy = len(busy) >= healthy
-        wait = (waiting + running) / speed / max(1, healthy) if all_busy else 0.0
-        return Load(
-            replicas_total=len(replicas),
-            replicas_busy=len(busy),
-            replicas_unhealthy=len(replicas) - healthy,
-            queue_depth=len(self._queue),
-            queued_work_seconds=waiting + running,
-            estimated_wait_seconds=wait,
-            speed=self._speed,
-        )
+        return self._outlook.load()
+
+    def forecast(
+        self,
+        *,
+        priority: Priority,
+        client: str,
+        estimated_seconds: float,
+        listener: Listener = NOBODY,
+    ) -> Forecast:
+        """What would become of a segment of so much audio that arrived now, spoken in one go;
+        without a `listener` it is a call's first."""
+        return self._outlook.forecast(priority, client, estimated_seconds, listener)
+
+    def total_speed(self) -> float:
+        """Audio seconds that all replicas make per second when all are busy, 0 until a speed was
+        measured."""
+        return self._outlook.total_speed()
 
     def is_ready(self) -> bool:
         """Whether any replica can take generations, now or when it has finished one."""
@@ -115,8 +130,14 @@ class Scheduler:
         for worker in self.workers:
             yield from worker.replicas
 
+    @property
+    def replica_count(self) -> int:
+        """How many replicas there are."""
+        return sum(len(worker.replicas) for worker in self.workers)
+
     def on_idle(self) -> None:
         """A replica can take a generation."""
+        self._meter.busy(self._outlook.busy())
         self._dispatch()
         self.on_change()
 
@@ -127,6 +148,9 @@ class Scheduler:
         match report:
             case Audio(samples=samples):
                 generation.has_audio = True
+                seconds = len(samples) / BYTES_PER_SAMPLE / self.sample_rate_hertz
+                generation.made_seconds += seconds
+                self._meter.made(seconds)
                 generation.observer.on_audio(samples)
             case Finished(ending=ending):
                 replica.generation = None
@@ -140,6 +164,7 @@ class Scheduler:
         """A worker is gone: what it ran is run once more elsewhere, unless it was heard."""
         # All of them first: none of its replicas may be given anything now.
         lost = [generation for replica in replicas if (generation := replica.lost())]
+        self._meter.restart(self._outlook.busy())
         for generation in lost:
             self._stop_timer(generation)
             if generation.has_audio or generation.attempts > 1:
@@ -151,7 +176,7 @@ class Scheduler:
                 self._fail(generation, GenerationStatus.FAILED, error)
             else:
                 generation.become(GenerationStatus.QUEUED)
-                generation.queued_at = time.monotonic()
+                generation.queued_at = self._clock()
                 self._queue.push(generation, again=True)
                 if generation.max_queue_wait_seconds is not None:
                     left = generation.max_queue_wait_seconds - generation.queue_seconds
@@ -159,30 +184,25 @@ class Scheduler:
         self._dispatch()
         self.on_change()
 
-    def measured(self, audio_seconds: float, run_seconds: float) -> None:
-        """Take a finished segment into the moving average of speed."""
-        if run_seconds > 0.0 and audio_seconds > 0.0:
-            speed = audio_seconds / run_seconds
-            self._speed += (speed - self._speed) * (SPEED_WEIGHT if self._speed else 1.0)
-
     def _dispatch(self) -> None:
-        for worker in self.workers:
-            for replica in worker.replicas:
-                if replica.state is not ReplicaState.IDLE:
-                    continue
-                if not len(self._queue):
-                    return
-                running = [r.generation for r in self.replicas() if r.generation is not None]
-                self._run(self._queue.pop(running), replica, worker)
+        while len(self._queue):
+            worker = min(self.workers, key=_busy_unless_full)
+            replica = next((r for r in worker.replicas if r.state is ReplicaState.IDLE), None)
+            if replica is None:
+                return
+            self._run(self._queue.pop(self._outlook.running()), replica, worker)
 
     def _run(self, generation: Generation, replica: Replica, worker: SupervisedWorker) -> None:
         self._stop_timer(generation)
         generation.become(GenerationStatus.RUNNING)
         generation.attempts += 1
-        generation.started_at = time.monotonic()
+        generation.started_at = self._clock()
         generation.queue_seconds += generation.started_at - generation.queued_at
         worker.touch()
-        replica.start(generation)
+        dry_at = generation.listener.dry_at()
+        ahead_seconds = 0.0 if dry_at is None else max(0.0, dry_at - generation.started_at)
+        replica.start(generation, ahead_seconds)
+        self._meter.busy(self._outlook.busy())
         timeout = SEGMENT_TIMEOUT_FACTOR * generation.estimated_seconds + SEGMENT_TIMEOUT_SECONDS
         self._after(generation, timeout, self._time_out)
         generation.observer.on_started()
@@ -194,7 +214,7 @@ class Scheduler:
     def _finish(self, generation: Generation, status: GenerationStatus) -> None:
         self._stop_timer(generation)
         if generation.status is GenerationStatus.RUNNING:
-            generation.run_seconds = time.monotonic() - generation.started_at
+            generation.run_seconds = self._clock() - generation.started_at
         generation.become(status)
 
     def _fail(self, generation: Generation, status: GenerationStatus, error: IntoneError) -> None:
@@ -215,7 +235,7 @@ class Scheduler:
         replica = self._replica_of(generation)
         assert replica is not None
         replica.drop()
-        seconds = time.monotonic() - generation.started_at
+        seconds = self._clock() - generation.started_at
         error = TimedOut(
             Reason.SEGMENT_TIMEOUT,
             f"the segment was not spoken within {seconds:.0f} s",
@@ -226,8 +246,7 @@ class Scheduler:
     def _after(
         self, generation: Generation, seconds: float, then: Callable[[Generation], None]
     ) -> None:
-        loop = asyncio.get_running_loop()
-        self._timers[generation.id] = loop.call_later(seconds, then, generation)
+        self._timers[generation.id] = self._later(seconds, then, generation)
 
     def _stop_timer(self, generation: Generation) -> None:
         timer = self._timers.pop(generation.id, None)
@@ -235,7 +254,8 @@ class Scheduler:
             timer.cancel()
 
 
-def _remaining_seconds(generation: Generation, now: float, speed: float) -> float:
-    """Audio that is probably still to be made: what runs is never estimated to be over."""
-    estimate = generation.estimated_seconds
-    return max(UNFINISHED_SHARE * estimate, estimate - (now - generation.started_at) * speed)
+def _busy_unless_full(worker: SupervisedWorker) -> float:
+    """How many replicas of a worker are busy: the next generation goes where the fewest are, as
+    those of one worker share its threads. Infinite if none is idle."""
+    states = [replica.state for replica in worker.replicas]
+    return states.count(ReplicaState.BUSY) if ReplicaState.IDLE in states else math.inf

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import structlog
@@ -71,6 +71,7 @@ class SupervisedWorker:
         self._events = events
         self._stall_seconds = stall_seconds
         self.replicas = [Replica()]
+        self.speeds: Mapping[int, float] = {}  # as its engine measured them at start
         self._was_ready = False  # the present process
         self._link: WorkerLink | None = None
         self._heard_at = 0.0
@@ -187,6 +188,7 @@ class SupervisedWorker:
     def _on_ready(self, link: WorkerLink, ready: Ready) -> None:
         self._was_ready = True
         self.replicas += [Replica() for _ in range(ready.replicas - len(self.replicas))]
+        self.speeds = self.speeds or ready.speeds
         log.info("worker ready", pid=link.pid, replicas=ready.replicas)
         if not self._first.done():
             self._first.set_result(ready.info)

@@ -48,8 +48,6 @@ class Generations:
 
     def count(self, part: Part) -> None:
         """Take a part into the totals whose generation is over."""
-        made_seconds = part.made_samples / self._model_rate
         self._stats.queue_wait_seconds += part.queue_seconds
         self._stats.synthesis_seconds += part.run_seconds
-        self._stats.made_seconds += made_seconds
-        self._scheduler.measured(made_seconds, part.run_seconds)
+        self._stats.made_seconds += part.made_samples / self._model_rate

@@ -112,7 +112,7 @@ class Worker:
         threading.Thread(
             target=self._read, args=(engine, fetcher), name="reader", daemon=True
         ).start()
-        self._reports.put(Ready(info, engine.capacity, engine.speeds))
+        self._reports.put(Ready(info, engine.capacity, dict(engine.speeds)))
         code = 0
         try:
             while self._obey(engine):
