@@ -93,6 +93,21 @@ def sampling(**values: Any) -> Config:
             "config.scheduling.max_queue_wait",
             "BAD_CONFIG",
         ),
+        (
+            Config(scheduling=tts_pb2.Scheduling(max_ahead=Duration(nanos=99_999_999))),
+            "config.scheduling.max_ahead",
+            "BAD_CONFIG",
+        ),
+        (
+            Config(scheduling=tts_pb2.Scheduling(max_ahead=Duration(seconds=601))),
+            "config.scheduling.max_ahead",
+            "BAD_CONFIG",
+        ),
+        (
+            Config(scheduling=tts_pb2.Scheduling(priority=9)),  # type: ignore[arg-type]
+            "config.scheduling.priority",
+            "BAD_CONFIG",
+        ),
         (Config(language="xx"), "config.language", "UNSUPPORTED_OPTION"),
     ],
 )

@@ -23,6 +23,7 @@ async def test_a_blocking_stream_speaks_while_text_arrives(double: Double) -> No
             stream.flush("one")
             kinds = [next(stream).WhichOneof("event") for _ in range(3)]
             stream.clear("two", heard_samples=0)
+            stream.played(7)
             stream.pause(0.1)
             stream.end_input()
             kinds += [event.WhichOneof("event") for event in stream]
@@ -34,6 +35,8 @@ async def test_a_blocking_stream_speaks_while_text_arrives(double: Double) -> No
 
     kinds = await asyncio.to_thread(use)
     assert kinds == ["started", "audio", "flushed", "cleared", "audio", "finished"]
+    reports = [each.playback for each in double.requests if each.HasField("playback")]
+    assert [each.played_samples for each in reports] == [7]
 
 
 async def test_a_blocking_stream_is_written_by_one_thread_and_read_by_another(

@@ -64,12 +64,18 @@ async def test_quiet_says_nothing_and_options_become_the_config(
         "7",
         "--encoding",
         "pcm_f32le",
+        "--priority",
+        "batch",
+        "--max-ahead",
+        "2",
     ]
     arguments = ("--server", double.address, "say", "x", "-o", "-", "-q", *options)
     assert await in_process(capfdbinary, *arguments) == (0, spoken("x"), "")
     config = double.requests[0].config
     assert (config.voice, config.language, config.sampling.seed) == ("alba", "en", 7)
     assert config.sampling.temperature == 0.5
+    assert config.scheduling.priority == tts_pb2.PRIORITY_BATCH
+    assert config.scheduling.max_ahead.seconds == 2
     assert config.format.encoding == tts_pb2.AUDIO_ENCODING_PCM_F32LE
 
 

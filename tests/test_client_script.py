@@ -201,6 +201,8 @@ config:
   temperature: 0.5
   segmentation: clause
   segment_gap: 1.5s
+  priority: batch
+  max_ahead: 500ms
   strip_markdown: true
   replacements: {Nguyen: win, dB: ""}
 
@@ -245,13 +247,15 @@ class TestDocuments:
                 temperature=0.5,
                 segmentation="clause",
                 segment_gap=1.5,
+                priority="batch",
+                max_ahead=0.5,
                 strip_markdown=True,
                 replacements={"Nguyen": "win", "dB": ""},
             ),
             gap=0.3,
             on_item_failure="silence",
             max_concurrency=2,
-            lines=[16, 17, 23, 24, 25, 27, 29],
+            lines=[18, 19, 25, 26, 27, 29, 31],
         )
 
     def test_json_is_the_same(self, write: Write) -> None:
@@ -501,7 +505,7 @@ FILES: dict[str, tuple[str | bytes, list[str]]] = {
             f"3: gap: {A_LENGTH}, not 'soon'",
             "4: on_item_failure: is 'ignore', known are skip, silence, abort",
             "5: max_concurrency: needs a whole number from 0 to 4294967295, not 'many'",
-            "7: config: unknown key 'encoding', allowed: voice, language, gain_db, temperature, decode_steps, eos_threshold, noise_clamp, frames_after_eos, seed, segmentation, max_characters, segment_gap, paragraph_gap, strip_markdown, inline_pauses, normalize, replacements, max_queue_wait",
+            "7: config: unknown key 'encoding', allowed: voice, language, gain_db, temperature, decode_steps, eos_threshold, noise_clamp, frames_after_eos, seed, segmentation, max_characters, segment_gap, paragraph_gap, strip_markdown, inline_pauses, normalize, replacements, priority, max_queue_wait, max_ahead",
             "8: config.normalize: needs true or false, not 'yes'",
             "9: config.segmentation: is 'word', known are sentence, clause, manual",
             "10: config.gain_db: needs a number, not 'loud'",

@@ -28,9 +28,13 @@ async def test_events_arrive_in_order_from_started_to_finished(double: Double) -
     async with Client(double.address) as client, client.stream(request_id="r-7") as stream:
         await stream.push_text("ab")
         await stream.flush("one")
+        await stream.played(240)
         await stream.pause(0.5)
         await stream.end_input()
         events = [event async for event in stream]
+    assert double.requests[3] == tts_pb2.SynthesizeRequest(
+        playback=tts_pb2.PlaybackReport(played_samples=240)
+    )
     kinds = [event.WhichOneof("event") for event in events]
     assert kinds == ["started", "audio", "flushed", "audio", "finished"]
     assert [event.sequence for event in events] == [1, 2, 3, 4, 5]

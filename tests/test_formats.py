@@ -16,6 +16,7 @@ from intone_server.audio.encoding import Encoding
 from intone_server.errors import InvalidRequest, Reason
 from intone_server.rpc import formats
 from intone_server.rpc.faults import Faults
+from intone_server.rpc.methods import SYNTHESIZE_TEXT
 from processes import ServerProcess
 
 PARAGRAPH = (
@@ -227,7 +228,7 @@ def test_without_the_codecs_a_compressed_format_names_the_extra(
     monkeypatch.setattr(formats, "codecs_available", lambda: False)
     faults = Faults()
     asked = tts_pb2.AudioFormat(encoding=tts_pb2.AUDIO_ENCODING_OGG_OPUS)
-    formats.read_format(asked, Encoding.PCM_S16LE, tuple(Encoding), 24000, faults)
+    formats.read_format(asked, SYNTHESIZE_TEXT, 24000, faults)
     with pytest.raises(InvalidRequest, match=r"intone\[codecs\]") as caught:
         faults.check()
     assert caught.value.reason is Reason.UNSUPPORTED_FORMAT

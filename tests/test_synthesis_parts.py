@@ -1,5 +1,7 @@
 """The pure pieces of a session: deadlines, the listener's clock, the transcript, chunks."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,7 +27,7 @@ LIMITS = SessionLimits(
 )
 
 
-def situation(**changes: bool) -> Situation:
+def situation(**changes: Any) -> Situation:
     values = {
         "listening": True,
         "idle": True,
@@ -68,6 +70,13 @@ class TestDeadlines:
         first = deadlines.first(5, situation(starving=True))
         assert first == (55, Due.IDLE_NOTICE)
 
+    def test_a_stream_that_is_too_far_ahead_goes_on_when_its_listener_has_come_nearer(self) -> None:
+        deadlines = Deadlines(LIMITS, 0.8, 0)
+        held = situation(idle=False, paused_until=7.5)
+        assert deadlines.first(5, held) == (7.5, Due.RESUME)
+        held = situation(idle=False, listening=False, paused_until=7.5, tail_due_at=7.5)
+        assert deadlines.first(5, held) == (7.5, Due.RESUME)
+
     def test_a_draining_stream_ends_once_it_is_idle(self) -> None:
         deadlines = Deadlines(LIMITS, 0.8, 0)
         deadlines.heard(5, text=True)
@@ -95,18 +104,126 @@ class TestDeadlines:
 
 
 class TestPlayout:
+    """Time runs from 0; a second has ten samples."""
+
     def test_a_listener_plays_as_audio_arrives(self) -> None:
-        playout = Playout()
-        playout.sent(10, 2)
-        assert playout.ahead(11) == 1
+        playout = Playout(10)
+        assert playout.dry_at() is None
+        playout.sent(10, 20)
+        assert playout.dry_at() == 12
+        assert (playout.ahead(11), playout.position(11)) == (1, 10)
         assert not playout.is_dry(11)
         assert playout.is_dry(12.5)
 
     def test_audio_sent_to_a_dry_listener_plays_from_then(self) -> None:
-        playout = Playout()
-        playout.sent(0.5, 1)
-        playout.sent(5, 1)
+        playout = Playout(10)
+        playout.sent(0.5, 10)
+        playout.sent(5, 10)
         assert playout.ahead(5) == 1
+
+    def test_after_a_report_the_rest_plays_on_from_then(self) -> None:
+        playout = Playout(10)
+        playout.sent(0, 100)
+        playout.reported(5, 20)  # its player began late
+        assert (playout.position(5), playout.position(6), playout.dry_at()) == (20, 30, 13)
+        playout.reported(6, 90)  # and jumped
+        assert playout.dry_at() == 7
+
+    def test_a_report_may_say_that_a_dry_listener_is_not(self) -> None:
+        playout = Playout(10)
+        playout.sent(0, 100)
+        playout.all_said()
+        playout.text_came(20)
+        assert playout.dry_at() is None
+        playout.reported(20, 90)
+        assert playout.dry_at() == 21
+
+    @pytest.mark.parametrize("played", [100, 101, 2**64 - 1])
+    def test_one_who_has_played_all_or_more_is_dry(self, played: int) -> None:
+        playout = Playout(10)
+        playout.sent(0, 100)
+        playout.reported(3, played)
+        assert (playout.position(3), playout.dry_at()) == (100, 3)
+        assert playout.is_dry(3)
+        playout.reported(4, played)
+        assert playout.dry_at() == 3
+
+    def test_what_was_heard_once_stays_heard(self) -> None:
+        playout = Playout(10)
+        playout.sent(0, 100)
+        playout.reported(5, 50)
+        playout.reported(6, 10)
+        assert playout.position(6) == 50
+
+    def test_a_report_before_any_audio_changes_nothing(self) -> None:
+        playout = Playout(10)
+        playout.reported(1, 7)
+        assert (playout.dry_at(), playout.position(1)) == (None, 0)
+        playout.sent(2, 10)
+        assert playout.position(2.5) == 5
+
+    def test_what_a_listener_dropped_is_not_ahead_of_it(self) -> None:
+        """Reports go on with the place where it stopped, until there is new audio."""
+        playout = Playout(10)
+        playout.sent(0, 100)
+        playout.reported(2, 20)
+        playout.stopped()
+        playout.reported(3, 20)
+        assert (playout.dry_at(), playout.ahead(3), playout.position(3)) == (None, 0, 100)
+        playout.sent(4, 10)
+        playout.reported(4.5, 20)
+        assert playout.dry_at() == 5.5
+
+    def test_silence_after_a_text_is_no_wait(self) -> None:
+        playout = Playout(10)
+        playout.sent(0, 10)
+        playout.all_said()
+        assert not playout.is_dry(5)
+        playout.text_came(0.5)  # while the one before is heard
+        assert playout.dry_at() == 1
+        playout.text_came(5)
+        assert playout.dry_at() is None
+        playout.sent(6, 10)
+        assert playout.is_dry(8)
+
+    def test_a_text_that_goes_on_is_no_new_one(self) -> None:
+        playout = Playout(10)
+        playout.sent(0, 10)
+        playout.text_came(5)
+        assert playout.dry_at() == 1
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["sent", "reported", "stopped", "said", "came"]),
+                st.integers(0, 10**9),
+                st.floats(0, 5),
+            )
+        )
+    )
+    def test_a_position_never_goes_back_behind_a_report_or_beyond_what_was_sent(
+        self, history: list[tuple[str, int, float]]
+    ) -> None:
+        playout, now, sure = Playout(24000), 0.0, 0
+        for what, samples, seconds in history:
+            now += seconds
+            match what:
+                case "sent":
+                    playout.sent(now, samples % 100_000)
+                case "reported":
+                    playout.reported(now, samples % 1_000_000)
+                    sure = playout.position(now)
+                case "stopped":
+                    playout.stopped()
+                    sure = playout.sent_samples
+                case "said":
+                    playout.all_said()
+                case "came":
+                    playout.text_came(now)
+            # Of seconds since the start of the machine, the rounding is far below a sample.
+            assert sure <= playout.position(now) <= playout.sent_samples
+            dry_at = playout.dry_at()
+            assert playout.ahead(now) == (0 if dry_at is None else max(0, dry_at - now))
 
 
 def part(index: int, text: str, start: int, *, offset: int, sent: int, made: int) -> Part:

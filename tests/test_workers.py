@@ -12,6 +12,7 @@ import pytest
 
 from intone.v1 import status_pb2, tts_pb2, voices_pb2
 from intone.v1.status_pb2_grpc import StatusServiceStub
+from intone.v1.tts_pb2_grpc import TextToSpeechServiceStub
 from intone.v1.voices_pb2_grpc import VoiceServiceStub
 from processes import ServerProcess, running_server, wait_for
 from test_synthesize import Request, collect, expected, kinds, samples, text
@@ -205,9 +206,15 @@ async def test_a_wait_over_the_limit_fails_the_segment(channel: grpc.aio.Channel
     config = tts_pb2.SpeechConfig()
     config.scheduling.max_queue_wait.FromMilliseconds(100)
     async with channel:
+        call = TextToSpeechServiceStub(channel).Synthesize()  # while there is nobody to wait for
+        await call.write(Request(config=config))
+        answers = aiter(call)
+        await anext(answers)
         first = asyncio.create_task(collect(channel, [text("delay@50 frames@30 long.")]))
         await asyncio.sleep(0.3)
+        await call.write(text("Hello."))
+        await call.done_writing()
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await collect(channel, [Request(config=config), text("Hello.")])
+            _ = [response async for response in answers]
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         await first

@@ -101,6 +101,10 @@ class BlockingStream(BlockingSpeech):
         """Barge-in: drop what is not yet heard."""
         self._run(self._stream.clear(clear_id, heard_samples=heard_samples))
 
+    def played(self, samples: int) -> None:
+        """The listener has played the timeline up to there."""
+        self._run(self._stream.played(samples))
+
     def change_voice(self, name: str) -> None:
         """Let another voice speak the text that follows."""
         self._run(self._stream.change_voice(name))

@@ -11,11 +11,17 @@ from intone.v1 import tts_pb2
 
 Encoding = Literal["pcm_s16le", "pcm_f32le", "mulaw", "alaw", "wav", "ogg_opus", "flac", "mp3"]
 Mode = Literal["sentence", "clause", "manual"]
+Priority = Literal["batch", "standard", "interactive"]
 
 _MODES = {
     "sentence": tts_pb2.SEGMENTATION_MODE_SENTENCE,
     "clause": tts_pb2.SEGMENTATION_MODE_CLAUSE,
     "manual": tts_pb2.SEGMENTATION_MODE_MANUAL,
+}
+_PRIORITIES = {
+    "batch": tts_pb2.PRIORITY_BATCH,
+    "standard": tts_pb2.PRIORITY_STANDARD,
+    "interactive": tts_pb2.PRIORITY_INTERACTIVE,
 }
 _ENCODINGS = {
     "pcm_s16le": tts_pb2.AUDIO_ENCODING_PCM_S16LE,
@@ -52,7 +58,9 @@ def speech_config(
     inline_pauses: bool = False,
     normalize: bool = False,
     replacements: Mapping[str, str] | Sequence[tts_pb2.Replacement] = (),
+    priority: Priority | None = None,
     max_queue_wait: float | None = None,
+    max_ahead: float | None = None,
     segment_events: bool = False,
     queue_events: bool = False,
 ) -> tts_pb2.SpeechConfig:
@@ -60,13 +68,16 @@ def speech_config(
 
     Names, units and ranges are those of `intone/v1/tts.proto`, durations in seconds. The server
     checks ranges. `replacements` maps words to how they are said, in any case; give `Replacement`
-    messages where case matters. They are applied in their order. Raises ValueError for an unknown
-    name, or a number that the field cannot hold.
+    messages where case matters. They are applied in their order. `max_ahead`: no more audio comes
+    while so much of it waits to be heard, by the clock or by `SpeechStream.played`. Raises
+    ValueError for an unknown name, or a number that the field cannot hold.
     """
     if encoding is not None and encoding not in _ENCODINGS:
         raise ValueError(f"encoding is {encoding!r}, known are {', '.join(_ENCODINGS)}")
     if segmentation is not None and segmentation not in _MODES:
         raise ValueError(f"segmentation is {segmentation!r}, known are {', '.join(_MODES)}")
+    if priority is not None and priority not in _PRIORITIES:
+        raise ValueError(f"priority is {priority!r}, known are {', '.join(_PRIORITIES)}")
     if isinstance(replacements, Mapping):
         replacements = [
             tts_pb2.Replacement(word=word, spoken=spoken) for word, spoken in replacements.items()
@@ -95,7 +106,10 @@ def speech_config(
             normalize=normalize,
             replacements=replacements,
         ),
-        scheduling=tts_pb2.Scheduling(max_queue_wait=_duration("max_queue_wait", max_queue_wait)),
+        scheduling=tts_pb2.Scheduling(
+            max_queue_wait=_duration("max_queue_wait", max_queue_wait),
+            max_ahead=_duration("max_ahead", max_ahead),
+        ),
         format=tts_pb2.AudioFormat(sample_rate_hertz=sample_rate_hertz),
         segment_events=segment_events,
         queue_events=queue_events,
@@ -105,6 +119,8 @@ def speech_config(
         config.format.encoding = _ENCODINGS[encoding]
     if segmentation is not None:
         config.segmentation.mode = _MODES[segmentation]
+    if priority is not None:
+        config.scheduling.priority = _PRIORITIES[priority]
     for field, value in config.ListFields():
         if isinstance(value, Message) and not value.ByteSize():
             config.ClearField(field.name)

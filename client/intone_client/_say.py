@@ -48,6 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seed", metavar="NUMBER", type=int, help="repeats what was said with it before"
     )
+    group.add_argument(
+        "--max-ahead",
+        metavar="SECONDS",
+        type=float,
+        help="most audio ahead of its listener, 0.1 to 600",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
 
 
@@ -64,6 +70,7 @@ async def _say(options: argparse.Namespace) -> int:
         gain_db=options.gain,
         temperature=options.temperature,
         seed=options.seed,
+        max_ahead=options.max_ahead,
     )
     sinks = _sinks(options.output, encoding, play=play)
     progress = Progress(quiet=options.quiet)

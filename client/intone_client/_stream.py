@@ -86,13 +86,24 @@ class SpeechStream(Speech):
         """Barge-in: drop what is not yet heard. Answered by one `Cleared` with this id.
 
         `heard_samples`: how far the listener was, in terms of `AudioChunk.sample_offset`; None:
-        unknown. From this call on, iteration yields no audio from before it.
+        unknown, see `played()`. From this call on, iteration yields no audio from before it.
         """
         request = tts_pb2.SynthesizeRequest(
             clear=tts_pb2.Clear(id=clear_id, heard_samples=heard_samples)
         )
         self._epoch += 1
         await self._send(request)
+
+    async def played(self, samples: int) -> None:
+        """The listener has played the timeline up to `samples`, in terms of
+        `AudioChunk.sample_offset`. Say so about once a second, if you know it.
+
+        Without it the server takes the clock since the first audio. It decides what is urgent,
+        when more is sent to a stream with `max_ahead`, and what a `clear()` without
+        `heard_samples` takes as heard. It is a heartbeat too.
+        """
+        report = tts_pb2.PlaybackReport(played_samples=samples)
+        await self._send(tts_pb2.SynthesizeRequest(playback=report))
 
     async def change_voice(self, name: str) -> None:
         """Let another voice speak the text that follows; empty: that of the config.

@@ -4,11 +4,11 @@ import argparse
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from intone.v1 import tts_pb2
 
-from ._config import speech_config
+from ._config import Priority, speech_config
 from ._terminal import UsageError, read_pieces
 
 
@@ -19,6 +19,7 @@ def text_parser() -> argparse.ArgumentParser:
     parser.add_argument("-f", "--file", metavar="FILE", help="read the text from FILE")
     parser.add_argument("--voice", metavar="NAME", default="", help="see `intone voices`")
     parser.add_argument("--language", metavar="TAG", default="", help="BCP 47, for example en")
+    add_priority(parser)
     group = parser.add_argument_group("how the text is read")
     group.add_argument("--markdown", action="store_true", help="leave out its markdown")
     group.add_argument(
@@ -38,6 +39,12 @@ def text_parser() -> argparse.ArgumentParser:
         "--paragraph-gap", metavar="SECONDS", type=float, help="and between paragraphs"
     )
     return parser
+
+
+def add_priority(parser: argparse.ArgumentParser) -> None:
+    """Add `--priority`; None is the server's default."""
+    names = get_args(Priority)
+    parser.add_argument("--priority", metavar="NAME", choices=names, help=", ".join(names))
 
 
 def pair(argument: str) -> tuple[str, str]:
@@ -62,6 +69,7 @@ def text_config(options: argparse.Namespace, **more: Any) -> tts_pb2.SpeechConfi
             ],
             segment_gap=options.gap,
             paragraph_gap=options.paragraph_gap,
+            priority=options.priority,
             **more,
         )
     except ValueError as error:

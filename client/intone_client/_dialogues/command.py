@@ -11,9 +11,11 @@ from typing import Any
 
 from intone.v1 import tts_pb2
 from intone_client._client import Client
+from intone_client._config import speech_config
 from intone_client._errors import InvalidArgumentError
 from intone_client._scripts.script import Script, ScriptError
 from intone_client._terminal import UsageError, tell
+from intone_client._text_options import add_priority
 
 from .folder import DialogueFolder
 from .plan import plan_items
@@ -59,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="segments at the same time, 1 to 64; default: the server's",
     )
+    add_priority(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
 
 
@@ -111,6 +114,8 @@ def _with_options(script: Script, options: argparse.Namespace) -> Script:
         config.gain_db = options.gain
     if options.seed is not None:
         config.sampling.seed = options.seed
+    if options.priority is not None:
+        config.scheduling.priority = speech_config(priority=options.priority).scheduling.priority
     config.queue_events = True  # they tell how long it will be
     if options.concurrency is not None:
         script = replace(script, max_concurrency=options.concurrency)

@@ -24,7 +24,7 @@ _PLAIN = "plain text"
 _JSON_BEGINNING = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
 _YAML_ITEMS = re.compile(r"^items[ \t]*:(?:\s|#[^\n]*\n)*[-\[]", re.MULTILINE)
 
-_DURATIONS = ("segment_gap", "paragraph_gap", "max_queue_wait")
+_DURATIONS = ("segment_gap", "paragraph_gap", "max_queue_wait", "max_ahead")
 
 
 def load_script(path: str | os.PathLike[str]) -> Script:

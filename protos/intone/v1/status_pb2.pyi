@@ -61,7 +61,7 @@ class WatchCapacityResponse(_message.Message):
     def __init__(self, capacity: _Optional[_Union[Capacity, _Mapping]] = ...) -> None: ...
 
 class Capacity(_message.Message):
-    __slots__ = ("replicas_total", "replicas_busy", "replicas_unhealthy", "queue_depth", "queue_limit", "queued_work", "estimated_wait", "open_streams", "stream_limit", "speed", "draining")
+    __slots__ = ("replicas_total", "replicas_busy", "replicas_unhealthy", "queue_depth", "queue_limit", "queued_work", "estimated_wait", "open_streams", "stream_limit", "speed", "draining", "total_speed")
     REPLICAS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_BUSY_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_UNHEALTHY_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class Capacity(_message.Message):
     STREAM_LIMIT_FIELD_NUMBER: _ClassVar[int]
     SPEED_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_SPEED_FIELD_NUMBER: _ClassVar[int]
     replicas_total: int
     replicas_busy: int
     replicas_unhealthy: int
@@ -84,4 +85,5 @@ class Capacity(_message.Message):
     stream_limit: int
     speed: float
     draining: bool
-    def __init__(self, replicas_total: _Optional[int] = ..., replicas_busy: _Optional[int] = ..., replicas_unhealthy: _Optional[int] = ..., queue_depth: _Optional[int] = ..., queue_limit: _Optional[int] = ..., queued_work: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., estimated_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., open_streams: _Optional[int] = ..., stream_limit: _Optional[int] = ..., speed: _Optional[float] = ..., draining: _Optional[bool] = ...) -> None: ...
+    total_speed: float
+    def __init__(self, replicas_total: _Optional[int] = ..., replicas_busy: _Optional[int] = ..., replicas_unhealthy: _Optional[int] = ..., queue_depth: _Optional[int] = ..., queue_limit: _Optional[int] = ..., queued_work: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., estimated_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., open_streams: _Optional[int] = ..., stream_limit: _Optional[int] = ..., speed: _Optional[float] = ..., draining: _Optional[bool] = ..., total_speed: _Optional[float] = ...) -> None: ...

@@ -30,6 +30,13 @@ class SegmentationMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEGMENTATION_MODE_CLAUSE: _ClassVar[SegmentationMode]
     SEGMENTATION_MODE_MANUAL: _ClassVar[SegmentationMode]
 
+class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PRIORITY_UNSPECIFIED: _ClassVar[Priority]
+    PRIORITY_BATCH: _ClassVar[Priority]
+    PRIORITY_STANDARD: _ClassVar[Priority]
+    PRIORITY_INTERACTIVE: _ClassVar[Priority]
+
 class OnItemFailure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ON_ITEM_FAILURE_UNSPECIFIED: _ClassVar[OnItemFailure]
@@ -95,6 +102,10 @@ SEGMENTATION_MODE_UNSPECIFIED: SegmentationMode
 SEGMENTATION_MODE_SENTENCE: SegmentationMode
 SEGMENTATION_MODE_CLAUSE: SegmentationMode
 SEGMENTATION_MODE_MANUAL: SegmentationMode
+PRIORITY_UNSPECIFIED: Priority
+PRIORITY_BATCH: Priority
+PRIORITY_STANDARD: Priority
+PRIORITY_INTERACTIVE: Priority
 ON_ITEM_FAILURE_UNSPECIFIED: OnItemFailure
 ON_ITEM_FAILURE_SKIP: OnItemFailure
 ON_ITEM_FAILURE_SILENCE: OnItemFailure
@@ -194,10 +205,14 @@ class TextOptions(_message.Message):
     def __init__(self, strip_markdown: _Optional[bool] = ..., inline_pauses: _Optional[bool] = ..., normalize: _Optional[bool] = ..., replacements: _Optional[_Iterable[_Union[Replacement, _Mapping]]] = ...) -> None: ...
 
 class Scheduling(_message.Message):
-    __slots__ = ("max_queue_wait",)
+    __slots__ = ("priority", "max_queue_wait", "max_ahead")
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     MAX_QUEUE_WAIT_FIELD_NUMBER: _ClassVar[int]
+    MAX_AHEAD_FIELD_NUMBER: _ClassVar[int]
+    priority: Priority
     max_queue_wait: _duration_pb2.Duration
-    def __init__(self, max_queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    max_ahead: _duration_pb2.Duration
+    def __init__(self, priority: _Optional[_Union[Priority, str]] = ..., max_queue_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class SpeechConfig(_message.Message):
     __slots__ = ("voice", "language", "format", "sampling", "segmentation", "text", "scheduling", "segment_events", "queue_events", "gain_db")
@@ -243,21 +258,29 @@ class Pause(_message.Message):
     duration: _duration_pb2.Duration
     def __init__(self, duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
+class PlaybackReport(_message.Message):
+    __slots__ = ("played_samples",)
+    PLAYED_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    played_samples: int
+    def __init__(self, played_samples: _Optional[int] = ...) -> None: ...
+
 class SynthesizeRequest(_message.Message):
-    __slots__ = ("config", "text", "flush", "clear", "pause", "voice")
+    __slots__ = ("config", "text", "flush", "clear", "pause", "playback", "voice")
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     FLUSH_FIELD_NUMBER: _ClassVar[int]
     CLEAR_FIELD_NUMBER: _ClassVar[int]
     PAUSE_FIELD_NUMBER: _ClassVar[int]
+    PLAYBACK_FIELD_NUMBER: _ClassVar[int]
     VOICE_FIELD_NUMBER: _ClassVar[int]
     config: SpeechConfig
     text: str
     flush: Flush
     clear: Clear
     pause: Pause
+    playback: PlaybackReport
     voice: str
-    def __init__(self, config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., text: _Optional[str] = ..., flush: _Optional[_Union[Flush, _Mapping]] = ..., clear: _Optional[_Union[Clear, _Mapping]] = ..., pause: _Optional[_Union[Pause, _Mapping]] = ..., voice: _Optional[str] = ...) -> None: ...
+    def __init__(self, config: _Optional[_Union[SpeechConfig, _Mapping]] = ..., text: _Optional[str] = ..., flush: _Optional[_Union[Flush, _Mapping]] = ..., clear: _Optional[_Union[Clear, _Mapping]] = ..., pause: _Optional[_Union[Pause, _Mapping]] = ..., playback: _Optional[_Union[PlaybackReport, _Mapping]] = ..., voice: _Optional[str] = ...) -> None: ...
 
 class SynthesizeResponse(_message.Message):
     __slots__ = ("event",)

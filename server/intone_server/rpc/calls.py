@@ -23,6 +23,7 @@ from intone_server.errors import (
     Reason,
     Violation,
 )
+from intone_server.rpc.peers import address_of
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
 
 log = structlog.stdlib.get_logger("intone.rpc")
@@ -66,6 +67,7 @@ class Call:
 
     method: str
     request_id: str
+    client: str = ""  # the address of the peer, without its port, if it has one
     started_at: float = field(default_factory=time.monotonic)
     fields: dict[str, Any] = field(default_factory=dict)
 
@@ -194,6 +196,7 @@ def _wrap(
         if upload is not None:
             upload.received()
         _current.set(call)
+        call.client = address_of(context.peer())
         context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
         try:
             response = await run(request, context)

@@ -12,6 +12,7 @@ from intone_server.rpc import requests
 from intone_server.rpc.calls import MAX_REQUEST_BYTES
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.formats import ENCODINGS
+from intone_server.rpc.methods import SYNTHESIZE_DIALOGUE
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.script_items import ItemChecks
 from intone_server.rpc.stream_voices import MAX_VOICES
@@ -48,11 +49,11 @@ class ScriptReader:
         self,
         request: tts_pb2.SynthesizeDialogueRequest,
         service: Service,
-        encodings: tuple[Encoding, ...],
+        client: str,
     ) -> None:
         self._request = request
         self._service = service
-        self._encodings = encodings
+        self._client = client
         self._runtime = service.loaded()
         self._limits = service.request_limits.dialogue
         self._faults = Faults()
@@ -93,7 +94,7 @@ class ScriptReader:
         """The settings of the stream; None if there is a fault, here or noted before."""
         try:
             return self._runtime.config_reader.read(
-                self._request.config, Encoding.PCM_S16LE, self._encodings, self._faults
+                self._request.config, SYNTHESIZE_DIALOGUE, self._faults, client=self._client
             )
         except InvalidRequest:
             return None  # it is in `faults`

@@ -4,6 +4,7 @@ from intone.v1 import tts_pb2
 from intone_server.audio.encoding import COMPRESSED, Encoding, codecs_available, supported_rates
 from intone_server.errors import Reason
 from intone_server.rpc.faults import Faults
+from intone_server.rpc.methods import Method
 
 ENCODINGS = {
     tts_pb2.AUDIO_ENCODING_PCM_S16LE: Encoding.PCM_S16LE,
@@ -30,24 +31,23 @@ def available_encodings() -> list[tts_pb2.AudioEncoding]:
 
 def read_format(
     audio: tts_pb2.AudioFormat,
-    default: Encoding,
-    allowed: tuple[Encoding, ...],
+    method: Method,
     model_rate_hertz: int,
     faults: Faults,
 ) -> tuple[Encoding, int]:
     """The encoding and rate that are asked for, or the defaults. Faults are noted."""
     encoding = ENCODINGS.get(audio.encoding)
     if audio.encoding == tts_pb2.AUDIO_ENCODING_UNSPECIFIED:
-        encoding = default
-    if encoding is None or encoding not in allowed:
+        encoding = method.encoding
+    if encoding is None or encoding not in method.encodings:
         asked = encoding.name if encoding else str(audio.encoding)
-        names = ", ".join(e.name for e in allowed)
+        names = ", ".join(e.name for e in method.encodings)
         faults.add(
             "config.format.encoding",
             f"is {asked}, allowed here: {names}",
             Reason.UNSUPPORTED_FORMAT,
         )
-        encoding = default
+        encoding = method.encoding
     elif encoding in COMPRESSED and not codecs_available():
         faults.add(
             "config.format.encoding",

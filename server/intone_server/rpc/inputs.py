@@ -129,6 +129,8 @@ class Inputs:
                 session.clear(requests.read_id("clear.id", clear.id), heard)
             case "pause":
                 session.pause(requests.read_pause(message.pause))
+            case "playback":
+                session.played(message.playback.played_samples)
             case "voice":
                 config = session.config
                 if message.voice:

@@ -1,12 +1,13 @@
 """From requests to valid domain values. Nobody behind this module checks again."""
 
 from intone.v1 import tts_pb2
-from intone_server.audio.encoding import Encoding
 from intone_server.audio.level import GAIN_DB_RANGE
 from intone_server.engines.base import EngineInfo, Sampling, VoiceRef
 from intone_server.errors import InvalidRequest, Reason, Violation
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.formats import read_format
+from intone_server.rpc.methods import Method
+from intone_server.rpc.scheduling import read_max_ahead, read_max_queue_wait, read_priority
 from intone_server.rpc.texts import read_text_options
 from intone_server.synthesis.segmenter import SegmentationMode
 from intone_server.synthesis.speech import SpeechConfig, draw_seed
@@ -29,7 +30,6 @@ MIN_SEGMENT_CHARACTERS = 20
 MIN_FIRST_SEGMENT_CHARACTERS = 10
 MAX_ID_CHARACTERS = 128
 TEXT_DELAY_SECONDS = (0.05, 60.0)
-QUEUE_WAIT_SECONDS = (0.001, 3600.0)
 PAUSE_SECONDS = (1e-9, 60.0)
 GAP_SECONDS = (0.0, 10.0)
 WATCH_SECONDS = (0.1, 3600.0)
@@ -45,19 +45,18 @@ class ConfigReader:
     def read(
         self,
         config: tts_pb2.SpeechConfig,
-        default: Encoding,
-        allowed: tuple[Encoding, ...],
+        method: Method,
         faults: Faults,
+        *,
+        client: str,
     ) -> SpeechConfig:
-        """The settings of a stream, with every default resolved.
+        """The settings of a stream of `client`, with every default resolved.
 
         Raises InvalidRequest with every fault, those that `faults` has already among them. Whether
         the voice exists is the catalogue's to say.
         """
         language = faults.language("config.language", config.language, self._info.languages)
-        encoding, rate = read_format(
-            config.format, default, allowed, self._info.sample_rate_hertz, faults
-        )
+        encoding, rate = read_format(config.format, method, self._info.sample_rate_hertz, faults)
         faults.within("config.gain_db", config.gain_db, *GAIN_DB_RANGE)
         text = read_text_options(config.text, faults)
         sampling = self.read_sampling(config.sampling, "config.sampling", faults)
@@ -80,13 +79,9 @@ class ConfigReader:
             paragraph_gap = faults.seconds(
                 "config.segmentation.paragraph_gap", config.segmentation.paragraph_gap, GAP_SECONDS
             )
-        wait = None
-        if config.scheduling.HasField("max_queue_wait"):
-            wait = faults.seconds(
-                "config.scheduling.max_queue_wait",
-                config.scheduling.max_queue_wait,
-                QUEUE_WAIT_SECONDS,
-            )
+        priority = read_priority(config.scheduling, method, faults)
+        wait = read_max_queue_wait(config.scheduling, faults)
+        ahead = read_max_ahead(config.scheduling, method, faults)
         faults.check()
         assert mode is not None
         voice = config.voice or self._info.default_voice
@@ -110,6 +105,9 @@ class ConfigReader:
             max_queue_wait_seconds=wait,
             segment_events=config.segment_events,
             queue_events=config.queue_events,
+            priority=priority,
+            client=client,
+            max_ahead_seconds=ahead,
         )
 
     def read_sampling(self, sampling: tts_pb2.Sampling, field: str, faults: Faults) -> Sampling:

@@ -13,6 +13,7 @@ from intone_server.engines.base import EngineInfo
 from intone_server.errors import IntoneError
 from intone_server.rpc.formats import ENCODINGS
 from intone_server.rpc.requests import SAMPLING_RANGES
+from intone_server.rpc.scheduling import PRIORITIES
 from intone_server.rpc.statuses import code_of, message_of
 from intone_server.rpc.texts import text_options
 from intone_server.synthesis import events
@@ -22,6 +23,7 @@ from intone_server.synthesis.speech import SpeechConfig
 from intone_server.voices.catalogue import Voice
 
 ENCODING_VALUES = {domain: value for value, domain in ENCODINGS.items()}
+PRIORITY_VALUES = {domain: value for value, domain in PRIORITIES.items()}
 MODE_VALUES = {
     SegmentationMode.SENTENCE: tts_pb2.SEGMENTATION_MODE_SENTENCE,
     SegmentationMode.CLAUSE: tts_pb2.SEGMENTATION_MODE_CLAUSE,
@@ -51,9 +53,11 @@ def effective_config(config: SpeechConfig, info: EngineInfo) -> tts_pb2.SpeechCo
         value = getattr(info.sampling, name) if value is None else value
         if value is not None:
             setattr(sampling, name, value)
-    scheduling = tts_pb2.Scheduling()
+    scheduling = tts_pb2.Scheduling(priority=PRIORITY_VALUES[config.priority])
     if config.max_queue_wait_seconds is not None:
         scheduling.max_queue_wait.CopyFrom(duration(config.max_queue_wait_seconds))
+    if config.max_ahead_seconds is not None:
+        scheduling.max_ahead.CopyFrom(duration(config.max_ahead_seconds))
     return tts_pb2.SpeechConfig(
         voice=config.voice,
         language=config.language,

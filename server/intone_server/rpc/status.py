@@ -87,5 +87,6 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
             open_streams=admission.open,
             stream_limit=admission.stream_limit,
             speed=load.speed,
+            total_speed=load.total_speed,
             draining=admission.draining,
         )

@@ -29,6 +29,7 @@ CODES = {
     Reason.FILE_TOO_LONG: grpc.StatusCode.OUT_OF_RANGE,
     Reason.QUEUE_FULL: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.STREAM_LIMIT: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Reason.DEADLINE_UNREACHABLE: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.SLOW_CLIENT: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.STARTING: grpc.StatusCode.UNAVAILABLE,
     Reason.DRAINING: grpc.StatusCode.UNAVAILABLE,

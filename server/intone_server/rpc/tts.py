@@ -2,26 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
-from typing import Any
 
 from intone.v1 import tts_pb2, tts_pb2_grpc
-from intone_server import __version__
-from intone_server.audio.encoding import COMPRESSED, Encoding, load_codecs
-from intone_server.errors import IntoneError, Overloaded, Reason, SynthesisFailed
-from intone_server.rpc import requests, responses
+from intone_server.audio.encoding import COMPRESSED, load_codecs
+from intone_server.errors import IntoneError, SynthesisFailed
+from intone_server.rpc import methods, requests, responses
 from intone_server.rpc.calls import Context, current_call
 from intone_server.rpc.dialogues import ScriptReader
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.files import check_length, collect
 from intone_server.rpc.inputs import STOP_WRITING_SECONDS, Inputs, let_finish_writing
 from intone_server.rpc.runtime import Service
+from intone_server.rpc.scheduling import check_done, check_wait, read_priority
+from intone_server.rpc.sending import send
 from intone_server.rpc.stream_voices import StreamVoices
 from intone_server.rpc.texts import whole_text
 from intone_server.scheduling.admission import Permit
-from intone_server.synthesis import events
 from intone_server.synthesis.dialogue import DialogueSession
 from intone_server.synthesis.manuscript import load_what_is_slow
 from intone_server.synthesis.planning import plan
@@ -30,9 +29,6 @@ from intone_server.synthesis.session import Session
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.text_session import TextSession
 from intone_server.voices.catalogue import Voice
-
-STREAMED = tuple(encoding for encoding in Encoding if encoding is not Encoding.WAV)
-FILES = tuple(Encoding)
 
 
 class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
@@ -66,8 +62,13 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 self._service.admission.check_available()
                 first = await self._inputs.first(request_iterator)
                 message = first.config if first and first.WhichOneof("input") == "config" else None
-                config, voice = await self._read_config(message or tts_pb2.SpeechConfig(), STREAMED)
-                permit = stack.enter_context(self._service.admission.admit(stream=True))
+                config, voice = await self._read_config(
+                    message or tts_pb2.SpeechConfig(), methods.SYNTHESIZE
+                )
+                permit = stack.enter_context(
+                    self._service.admission.admit(stream=True, priority=config.priority)
+                )
+                check_wait(self._service.scheduler, config, "")
                 voices = await stack.enter_async_context(
                     StreamVoices(self._service.loaded().catalogue)
                 )
@@ -79,7 +80,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 self._inputs.feed(session, None if message else first, request_iterator, voices)
             )
             try:
-                await self._send(session, context, tts_pb2.SynthesizeResponse)
+                await send(session, self._service, context, tts_pb2.SynthesizeResponse)
             except IntoneError:
                 # Feeding goes on for a moment, for the reason of `let_finish_writing`.
                 await asyncio.wait([feeding], timeout=STOP_WRITING_SECONDS)
@@ -91,21 +92,36 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def SynthesizeText(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeTextRequest, context: Context
     ) -> None:
-        config, voice = await self._read_config(request.config, STREAMED, text=request.text)
+        config, voice = await self._read_config(
+            request.config, methods.SYNTHESIZE_TEXT, text=request.text
+        )
         text = await whole_text(request.text, config.text)
-        with self._service.admission.admit(stream=False) as permit:
+        with self._service.admission.admit(stream=False, priority=config.priority) as permit:
+            check_wait(
+                self._service.scheduler,
+                config,
+                request.text,
+                deadline_seconds=context.time_remaining(),
+            )
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
-                await self._send(session, context, tts_pb2.SynthesizeTextResponse)
+                await send(session, self._service, context, tts_pb2.SynthesizeTextResponse)
 
     async def SynthesizeDialogue(  # type: ignore[override]
         self, request: tts_pb2.SynthesizeDialogueRequest, context: Context
     ) -> None:
         limits = self._service.request_limits.dialogue
-        reader = ScriptReader(request, self._service, STREAMED)
-        with self._service.admission.admit(stream=False) as permit:
+        reader = ScriptReader(request, self._service, current_call().client)
+        priority = read_priority(request.config.scheduling, methods.SYNTHESIZE_DIALOGUE)
+        with self._service.admission.admit(stream=False, priority=priority) as permit:
             async with AsyncExitStack() as stack:
                 script = await reader.script(stack)
+                check_wait(
+                    self._service.scheduler,
+                    script.config,
+                    _first_line(request),
+                    deadline_seconds=context.time_remaining(),
+                )
                 await _load_what_is_needed(script.config)
                 notices: list[str] = []
                 pieces = await plan_script(
@@ -122,18 +138,21 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 )
                 request.Clear()  # it may be large
                 with self._taking_part(session):
-                    await self._send(session, context, tts_pb2.SynthesizeDialogueResponse)
+                    await send(session, self._service, context, tts_pb2.SynthesizeDialogueResponse)
 
     async def SynthesizeFile(
         self, request: tts_pb2.SynthesizeFileRequest, context: Context
     ) -> tts_pb2.SynthesizeFileResponse:
         config, voice = await self._read_config(
-            request.config, FILES, default=Encoding.WAV, text=request.text
+            request.config, methods.SYNTHESIZE_FILE, text=request.text
         )
         check_length(request.text, config)
         config = replace(config, segment_events=True, retry_no_end=True)
         text = await whole_text(request.text, config.text)
-        with self._service.admission.admit(stream=False) as permit:
+        with self._service.admission.admit(stream=False, priority=config.priority) as permit:
+            scheduler, deadline = self._service.scheduler, context.time_remaining()
+            check_wait(scheduler, config, request.text, deadline_seconds=deadline)
+            check_done(scheduler, config, request.text, deadline)
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
                 audio, finished = await collect(session)
@@ -147,20 +166,23 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
     async def PlanText(
         self, request: tts_pb2.PlanTextRequest, context: Context
     ) -> tts_pb2.PlanTextResponse:
-        config, _ = await self._read_config(request.config, FILES, text=request.text)
+        config, _ = await self._read_config(request.config, methods.PLAN_TEXT, text=request.text)
         segments = []
         text = await whole_text(request.text, config.text)
         for segment in plan(text, config):
             segments.append(segment)
             await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
-        wait_seconds = self._service.scheduler.load().estimated_wait_seconds
-        return responses.plan(request.text, segments, wait_seconds)
+        forecast = self._service.scheduler.forecast(
+            priority=config.priority,
+            client=config.client,
+            estimated_seconds=next((s.seconds for s in segments if s.spoken_text), 0.0),
+        )
+        return responses.plan(request.text, segments, forecast.wait_seconds)
 
     async def _read_config(
         self,
         config: tts_pb2.SpeechConfig,
-        allowed: tuple[Encoding, ...],
-        default: Encoding = Encoding.PCM_S16LE,
+        method: methods.Method,
         *,
         text: str | None = None,
     ) -> tuple[SpeechConfig, Voice]:
@@ -170,7 +192,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         if text is not None:
             limit = self._service.request_limits.max_text_characters
             requests.check_text(text, limit, faults)
-        read = runtime.config_reader.read(config, default, allowed, faults)
+        read = runtime.config_reader.read(config, method, faults, client=current_call().client)
         await _load_what_is_needed(read)
         voice = await runtime.catalogue.get(read.voice)
         return read, voice
@@ -203,47 +225,10 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 self._sessions.discard(session)
                 _leave_totals(session)
 
-    async def _send(self, session: Session, context: Context, wrap: Callable[..., Any]) -> None:
-        """Write the session's events until it has finished. Raises what ends it instead."""
-        sequence = 1
-        await context.write(wrap(event=self._started(session.config)))
-        try:
-            async with asyncio.timeout(None) as patience:
-                loop = asyncio.get_running_loop()
 
-                def give_up() -> None:
-                    with suppress(RuntimeError):  # it is over already
-                        patience.reschedule(loop.time())
-
-                session.on_slow_client = give_up
-                event: events.Event | None = None
-                while not isinstance(event, events.Finished):
-                    event = await session.next_event()
-                    sequence += 1
-                    message = responses.speech_event(sequence, session.epoch, event)
-                    await context.write(wrap(event=message))
-        except TimeoutError:
-            seconds = self._service.session_limits.slow_client_timeout_seconds
-            raise Overloaded(
-                Reason.SLOW_CLIENT,
-                f"nothing was read for {seconds:g} s",
-                retry_after=self._service.scheduler.retry_after(),
-            ) from None
-        session.check_spoken()
-
-    def _started(self, config: SpeechConfig) -> tts_pb2.SpeechEvent:
-        info = self._service.loaded().info
-        return tts_pb2.SpeechEvent(
-            sequence=1,
-            started=tts_pb2.Started(
-                request_id=current_call().request_id,
-                format=responses.audio_format(config.encoding, config.sample_rate_hertz),
-                effective_config=responses.effective_config(config, info),
-                limits=self._service.limits(),
-                model=info.model,
-                server_version=__version__,
-            ),
-        )
+def _first_line(request: tts_pb2.SynthesizeDialogueRequest) -> str:
+    """The first text that is spoken, if there is any."""
+    return next((item.speech.text for item in request.items if item.HasField("speech")), "")
 
 
 async def _load_what_is_needed(config: SpeechConfig) -> None:

@@ -135,6 +135,11 @@ class Scheduler:
         """How many replicas there are."""
         return sum(len(worker.replicas) for worker in self.workers)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no replica is idle now."""
+        return all(replica.state is not ReplicaState.IDLE for replica in self.replicas())
+
     def on_idle(self) -> None:
         """A replica can take a generation."""
         self._meter.busy(self._outlook.busy())

@@ -33,6 +33,7 @@ class Due(enum.Enum):
     TEXT_DELAY = enum.auto()  # speak an unfinished sentence
     SLOW_CLIENT = enum.auto()
     TAIL = enum.auto()  # the end of a part cannot wait for the next one any longer
+    RESUME = enum.auto()  # the listener is no longer too far ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Situation:
     starving: bool  # there is text that waits for more text, and nothing else to speak
     draining: bool
     tail_due_at: float | None = None
+    paused_until: float | None = None  # the listener is too far ahead for what there is to do
 
 
 class Deadlines:
@@ -101,6 +103,8 @@ class Deadlines:
             yield slow_at, Due.SLOW_CLIENT
         if not situation.open:
             return
+        if situation.paused_until is not None:
+            yield situation.paused_until, Due.RESUME
         if situation.tail_due_at is not None:
             yield situation.tail_due_at, Due.TAIL
         ends_at = self._session_ends_at

@@ -160,6 +160,8 @@ class DialogueSpeaker:
         limited = self._config.max_queue_wait_seconds is not None
         if limited and self._in_flight and self._generations.would_wait:
             return False  # behind the dialogue's own segments, which is no wait for others
+        if self.timeline.is_full(part):
+            return False
         return self._has_room(self._estimated_seconds(part))
 
     def _has_room(self, seconds: float) -> bool:

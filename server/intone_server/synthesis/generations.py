@@ -13,8 +13,7 @@ class Generations:
     def __init__(
         self, config: SpeechConfig, stats: Stats, timeline: Timeline, scheduler: Scheduler
     ) -> None:
-        self._queue_events = config.queue_events
-        self._model_rate = config.model_rate_hertz
+        self._config = config
         self._stats = stats
         self._timeline = timeline
         self._scheduler = scheduler
@@ -22,8 +21,7 @@ class Generations:
     @property
     def would_wait(self) -> bool:
         """Whether no replica is free now."""
-        load = self._scheduler.load()
-        return load.replicas_busy >= load.replicas_total - load.replicas_unhealthy
+        return self._scheduler.is_full
 
     def submit(self, part: Part) -> None:
         """Queue the generation of a part. It may start, and tell the part so, before this
@@ -31,10 +29,20 @@ class Generations:
         generation = part.generation
         assert generation is not None
         generation.owner = self
-        wait_seconds = self._scheduler.load().estimated_wait_seconds
+        generation.priority, generation.client = self._config.priority, self._config.client
+        generation.listener = self._timeline.playout
+        if not self._config.queue_events:
+            self._scheduler.submit(generation)
+            return
+        wait_seconds = self._scheduler.forecast(
+            priority=generation.priority,
+            client=generation.client,
+            estimated_seconds=generation.estimated_seconds,
+            listener=generation.listener,
+        ).wait_seconds
         self._scheduler.submit(generation)
         position = self._scheduler.position(generation)
-        if position is not None and self._queue_events:
+        if position is not None:
             self._timeline.aside(
                 Queued(
                     part.segment,
@@ -50,4 +58,4 @@ class Generations:
         """Take a part into the totals whose generation is over."""
         self._stats.queue_wait_seconds += part.queue_seconds
         self._stats.synthesis_seconds += part.run_seconds
-        self._stats.made_seconds += part.made_samples / self._model_rate
+        self._stats.made_seconds += part.made_samples / self._config.model_rate_hertz

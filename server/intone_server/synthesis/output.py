@@ -3,13 +3,16 @@
 import numpy as np
 
 from intone_server.audio import Samples
-from intone_server.audio.buffer import SampleBuffer
+from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
 from intone_server.audio.encoding import NOTHING, Encoded, Encoder, encoder
 from intone_server.audio.level import FADE_SECONDS, Level, fade_out
 from intone_server.audio.resampling import Resampler
 from intone_server.synthesis.events import Finished, SegmentKind
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.speech import SpeechConfig
+
+# Longest chunk for a client that sets `max_ahead`, which is exact to one chunk: a frame.
+PACED_CHUNK_SECONDS = 0.08
 
 
 class Output:
@@ -27,6 +30,9 @@ class Output:
         self._resampler = Resampler(config.model_rate_hertz, self._rate)
         self._level = Level(config.gain_db, self._rate)
         self._encoding = config.encoding
+        self._paced = config.max_ahead_seconds is not None
+        most_seconds = PACED_CHUNK_SECONDS if self._paced else MAX_CHUNK_SECONDS
+        self._most = int(most_seconds * self._rate)
         self._encoder: Encoder | None = None  # made at the first sound: it holds up to 7 MB
         self._ready = SampleBuffer()  # converted, not yet encoded
         self._pushed = 0  # of this run, at the model's rate
@@ -54,11 +60,12 @@ class Output:
         self.keeps_tail = False
         while True:
             if part.kind is SegmentKind.SILENCE:
-                count = part.take_silence(self._rate)
+                count = part.take_silence(self._most)
                 if not count:
                     return self._end_of(part, following) if part.is_over else None
                 encoded = self._encode(np.zeros(count, np.float32))
             elif (most := self._ready_of(part)) > 0:
+                most = min(most, self._most) if self._paced else most
                 samples = self._ready.take_chunk(self._rate, most)
                 self._taken += len(samples)
                 encoded = self._encode(samples)

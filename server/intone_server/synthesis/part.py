@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intone_server.audio import Samples
-from intone_server.audio.buffer import MAX_CHUNK_SECONDS, SampleBuffer
+from intone_server.audio.buffer import SampleBuffer
 from intone_server.engines.base import Sampling, VoiceRef
 from intone_server.errors import IntoneError
 from intone_server.scheduling.generation import Generation
@@ -208,6 +208,11 @@ class Part:
         """Samples that are held in memory."""
         return len(self._buffer)
 
+    def unsent_seconds(self, model_rate_hertz: int, sample_rate_hertz: int) -> float:
+        """How long what is held is, silence included."""
+        rate = sample_rate_hertz if self.at_stream_rate else model_rate_hertz
+        return len(self._buffer) / rate + self._silence / sample_rate_hertz
+
     @property
     def has_audio(self) -> bool:
         """Whether samples can be taken now."""
@@ -222,9 +227,9 @@ class Part:
         """The next chunk of the model's samples, shape (n,)."""
         return self._buffer.take_chunk(model_rate_hertz)
 
-    def take_silence(self, sample_rate_hertz: int) -> int:
-        """How many samples of silence are next."""
-        count = min(self._silence, int(MAX_CHUNK_SECONDS * sample_rate_hertz))
+    def take_silence(self, most: int) -> int:
+        """How many samples of silence are next, up to `most`."""
+        count = min(self._silence, most)
         self._silence -= count
         return count
 

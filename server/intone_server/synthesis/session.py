@@ -196,21 +196,24 @@ class Session:
         waits = is_open and source.has_text
         self._permit.talking = source.busy or waits
         if not (source.busy or waits or self._timeline.has_audio):
-            self._timeline.all_said()
+            self._timeline.playout.all_said()
         self._room.set()
         self._wake.set()
         self._set_alarm()
 
     def _set_alarm(self) -> None:
         source, is_open = self._source, self._state is not SessionState.CLOSED
+        waits = source.has_text or self._timeline.has_items
+        paused_until = self._timeline.paused_until if waits else None
         self._alarm.set(
             Situation(
                 open=is_open,
                 listening=self._state is SessionState.SPEAKING,
-                idle=not (source.busy or self._timeline.has_items),
+                idle=not (source.busy or self._timeline.has_items or paused_until),
                 starving=is_open and source.has_text and source.can_take,
                 draining=self._draining,
                 tail_due_at=self._timeline.tail_due_at,
+                paused_until=paused_until,
             )
         )
 
@@ -247,6 +250,8 @@ class Session:
                     self.on_slow_client()
             case Due.TAIL:
                 self._timeline.give_tail()
+            case Due.RESUME:
+                pass  # `_advance` goes on
         self._advance()
 
     def _tell(self, kind: NoticeKind, seconds: float) -> None:

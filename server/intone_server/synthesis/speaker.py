@@ -97,6 +97,7 @@ class Speaker:
             self._current is None
             and self.timeline.unsent_samples < self._most_unsent
             and len(self.timeline) < MAX_WAITING_EVENTS
+            and not self.timeline.is_full()
         )
 
     def push(self, text: str, now: float) -> None:
@@ -189,10 +190,10 @@ class Speaker:
         self._put(Part.silence(silence, self._stats.segments))
 
     def clear(self, clear_id: str, heard_samples: int | None, now: float) -> None:
-        """Drop what is not heard; None takes `heard_samples` from the clock."""
+        """Drop what is not heard; None takes `heard_samples` from the model of the listener."""
         self.timeline.look_at_head()
         if heard_samples is None:
-            heard_samples = self.timeline.heard_samples(now)
+            heard_samples = self.timeline.playout.position(now)
         split = self._transcript.split(heard_samples)
         flushes, uncut = self.drop_text()
         self._current = None

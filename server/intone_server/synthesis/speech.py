@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import Sampling, VoiceRef
+from intone_server.scheduling.generation import Priority
 from intone_server.synthesis.manuscript import TextOptions
 from intone_server.synthesis.segmenter import SegmentationMode, Segmenter
 
@@ -24,7 +25,8 @@ class SpeechConfig:
     `voice` is the name that the client knows and `voice_ref` what the engine is asked for.
     `model_rate_hertz` is that of the model, `sample_rate_hertz` that of the stream. `sampling`
     holds what the client set; None there is the engine's default. `retry_no_end`: a segment is
-    kept back until it is whole, and spoken once more if it has no end.
+    kept back until it is whole, and spoken once more if it has no end. `client` is who calls, ""
+    if that is not known. `max_ahead_seconds` None: the listener may be ahead by any time.
     """
 
     voice: str
@@ -47,6 +49,9 @@ class SpeechConfig:
     segment_events: bool
     queue_events: bool
     retry_no_end: bool = False
+    priority: Priority = Priority.STANDARD
+    client: str = ""
+    max_ahead_seconds: float | None = None
 
     def segmenter(self) -> Segmenter:
         """One that cuts as this stream asks."""

@@ -64,12 +64,20 @@ class TextSession(Session):
         self._advance()
 
     def clear(self, clear_id: str, heard_samples: int | None) -> None:
-        """Barge-in. `heard_samples` on the stream's timeline; None takes it from the clock."""
+        """Barge-in. `heard_samples` on the stream's timeline; None takes it from the model of the
+        listener."""
         now = time.monotonic()
         self._deadlines.heard(now)
         if self._state is not SessionState.CLOSED:
             self._speaker.clear(clear_id, heard_samples, now)
             self._advance()
+
+    def played(self, samples: int) -> None:
+        """The listener has played the stream's timeline up to there."""
+        now = time.monotonic()
+        self._deadlines.heard(now)
+        self._timeline.playout.reported(now, samples)
+        self._advance()
 
     async def wait_for_room(self) -> None:
         """Return when the session can hold more. Until then the client's messages are not read."""

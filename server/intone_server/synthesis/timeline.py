@@ -2,10 +2,13 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 
 from intone_server.audio.encoding import Encoded
 from intone_server.errors import IntoneError
+from intone_server.synthesis.announcing import error_notice, segment_finished, segment_started
+from intone_server.synthesis.clearing import Dropped, drop, last_sound
 from intone_server.synthesis.events import (
     AudioChunk,
     Cleared,
@@ -13,12 +16,9 @@ from intone_server.synthesis.events import (
     Finished,
     FinishReason,
     Flushed,
-    Notice,
-    NoticeKind,
     Outcome,
     SegmentFinished,
     SegmentKind,
-    SegmentStarted,
     Stats,
 )
 from intone_server.synthesis.output import Output
@@ -34,27 +34,33 @@ class Timeline:
     """Parts give audio while they are being spoken; plain events keep their place between them.
 
     Offsets are given to audio as it leaves, so what is dropped is never counted. An error stands
-    for the end of the call.
+    for the end of the call. No audio leaves while the listener is `max_ahead_seconds` ahead.
     """
 
-    def __init__(self, config: SpeechConfig, stats: Stats, *, gives_tails: bool = True) -> None:
+    def __init__(
+        self,
+        config: SpeechConfig,
+        stats: Stats,
+        *,
+        gives_tails: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`gives_tails`: rather than let the listener miss the end of a part, end its run early."""
         self._config = config
         self._gives_tails = gives_tails
         self._rate = config.sample_rate_hertz
         self._stats = stats
-        self.began_at = time.monotonic()
+        self._clock = clock
+        self.began_at = clock()
         self._output = Output(config)
         self._sounding: Part | None = None  # that of the last chunk
         self._items: deque[Part | Event | IntoneError] = deque()
         self._asides: deque[Event] = deque()
         self.first_failure: IntoneError | None = None
         self._epochs = 0
-        self._playout = Playout()
-        self._in_text = False  # the listener has begun a text that goes on
+        self.playout = Playout(self._rate)
         self._spoke = False
         self._first_text_at: float | None = None
-        self._sample_offset = 0
         self.epoch = 0  # of the event that was taken last
         self.has_finished = False
 
@@ -74,17 +80,13 @@ class Timeline:
 
     def elapsed(self, at: float | None = None) -> float:
         """Seconds from the beginning of the stream to `at`, or now."""
-        return (time.monotonic() if at is None else at) - self.began_at
+        return (self._clock() if at is None else at) - self.began_at
 
     def text_came(self, now: float) -> None:
         """Text that will be spoken came at `now`."""
+        self.playout.text_came(now)
         if self._first_text_at is None:
             self._first_text_at = now
-
-    def all_said(self) -> None:
-        """There is no more text now: what the listener hears of it next is silence as it should
-        be."""
-        self._in_text = False
 
     def look_at_head(self) -> None:
         """Note whether the part that is being sent was sent to its end just now."""
@@ -92,11 +94,6 @@ class Timeline:
         if isinstance(head, Part):
             head.all_sent = self._output.has_all_of(head)
             self._count(head)
-
-    def heard_samples(self, now: float) -> int:
-        """Where on the timeline a listener is who plays as audio arrives."""
-        ahead = self._playout.ahead(now) * self._rate
-        return self._sample_offset - round(ahead)
 
     def finish(self, reason: FinishReason) -> None:
         """Nothing more will come. Idempotent, and undone by `clear`."""
@@ -114,11 +111,33 @@ class Timeline:
         """When the end of a part that is kept back until the next one goes on has to be sent, or
         the listener would miss it; None if there is no such end."""
         waits = self._gives_tails and self._output.keeps_tail
-        return self._playout.dry_at - TAIL_SECONDS if waits else None
+        return (self.playout.dry_at() or 0.0) - TAIL_SECONDS if waits else None
 
     def give_tail(self) -> None:
         """Send it now."""
         self._output.give_tail()
+
+    @property
+    def paused_until(self) -> float | None:
+        """When the listener will be less than `max_ahead_seconds` ahead; None: that is so now."""
+        at = self._resumes_at()
+        return at if self._clock() < at else None
+
+    def is_full(self, before: Part | None = None) -> bool:
+        """Whether what is on its way to the listener, up to the part `before` or all of it, is
+        `max_ahead_seconds` or more, so that nothing is to be begun behind it."""
+        most = self._config.max_ahead_seconds
+        if most is None:
+            return False
+        now = self._clock()
+        until = max(self._resumes_at(), now - most)
+        rates = self._config.model_rate_hertz, self._rate
+        for item in self._items:
+            if item is before or now < until:
+                break
+            if isinstance(item, Part):
+                until += item.unsent_seconds(*rates)
+        return now < until
 
     @property
     def failure(self) -> IntoneError | None:
@@ -170,21 +189,21 @@ class Timeline:
         answers that were not yet here; `uncut` is 1 if there was text that never got this far.
         """
         fade = self._fade_out()
-        finished, answered, discarded, dropped = self._drop(Outcome.CLEARED, None)
+        dropped = self._drop(Outcome.CLEARED, None)
         self._epochs += 1
-        cleared = Cleared(clear_id, self._epochs, dropped + uncut, discarded, *split)
-        self._items.extend([*fade, *finished, *answered, *flushes, cleared])
-        self._playout.stopped()
+        count = dropped.untouched + uncut
+        cleared = Cleared(clear_id, self._epochs, count, dropped.discarded_samples, *split)
+        finished = self._report_all(dropped)
+        self._items.extend([*fade, *finished, *dropped.events, *flushes, cleared])
+        self.playout.stopped()
         if self._stats.first_audio_seconds is None:
             self._first_text_at = None
 
     def fail(self, error: IntoneError) -> None:
-        """Drop all that is unsent and end the call with `error`.
-
-        A notice goes first: a client that reacts to it by writing no more sees the true status.
-        """
-        finished, answered, _, _ = self._drop(Outcome.FAILED, error)
-        self._items.extend([*finished, *answered, _error_notice(error), error])
+        """Drop all that is unsent and end the call with `error`."""
+        dropped = self._drop(Outcome.FAILED, error)
+        finished = self._report_all(dropped)
+        self._items.extend([*finished, *dropped.events, error_notice(error), error])
 
     def cut_behind(self, part: Part | None) -> None:
         """Drop all that comes after this part; None or one that was told already: all there is."""
@@ -200,41 +219,26 @@ class Timeline:
         """Deliver up to this part, then end the call with `error`."""
         self.cut_behind(part)
         self.has_finished = True
-        self._items.extend([_error_notice(error), error])
+        self._items.extend([error_notice(error), error])
 
     def close(self) -> None:
         """Nobody is left to tell."""
         self._drop(Outcome.CLEARED, None)
         self._output.close()
 
-    def _drop(
-        self, outcome: Outcome, error: IntoneError | None
-    ) -> tuple[list[SegmentFinished], list[Event], int, int]:
-        """Empty the timeline: events that end announced parts, other events that must still be
-        sent, samples discarded, and parts of which nothing was sent."""
-        finished: list[SegmentFinished] = []
-        others: list[Event] = []
-        discarded = dropped = 0
-        lost_audio = False
-        for item in self._items:
-            if isinstance(item, Part):
-                lost = 0 if item.all_sent else max(0, self._made(item) - item.sent_samples)
-                discarded += lost
-                lost_audio = lost_audio or bool(lost) or item.outcome is None
-                item.drop(outcome, error, lost=bool(lost))
-                if not item.sent_samples and item.outcome is outcome:
-                    dropped += 1
-                if item.started or item.outcome is not outcome:
-                    finished += self._report(item)
-            elif isinstance(item, Finished):
-                self.has_finished = False
-            elif isinstance(item, Flushed):
-                others.append(Flushed(item.id, 0, cleared=lost_audio or item.cleared))
-            elif not isinstance(item, IntoneError):
-                others.append(item)
+    def _resumes_at(self) -> float:
+        """Nothing is sent before; 0.0: there is no reason to wait."""
+        dry_at, most = self.playout.dry_at(), self._config.max_ahead_seconds
+        return 0.0 if dry_at is None or most is None else dry_at - most
+
+    def _drop(self, outcome: Outcome, error: IntoneError | None) -> Dropped:
+        """Empty the timeline."""
+        if any(isinstance(item, Finished) for item in self._items):
+            self.has_finished = False
+        dropped = drop(self._items, outcome, error, self._made)
         self._items.clear()
         self._output.drop()
-        return finished, others, discarded, dropped
+        return dropped
 
     def _made(self, part: Part) -> int:
         """Samples of a part, at the stream's rate."""
@@ -247,8 +251,10 @@ class Timeline:
             part.announced = True
             part.sample_offset = self._output.position
             if self._config.segment_events:
-                return self._started(part)
+                return segment_started(part, self.elapsed(part.started_at))
         if not part.closed:
+            if self.paused_until is not None:
+                return None
             following = self._items[1] if len(self._items) > 1 else None
             encoded = self._output.next_of(part, following)
             if encoded is None:
@@ -261,24 +267,22 @@ class Timeline:
 
     def _heard(self, encoded: Encoded, part: Part) -> AudioChunk:
         """A chunk that the listener hears as speech goes on."""
-        now = time.monotonic()
+        now = self._clock()
         if self._first_text_at is not None and self._stats.first_audio_seconds is None:
             self._stats.first_audio_seconds = now - self._first_text_at
-        if self._in_text and self._playout.is_dry(now):
+        if self.playout.is_dry(now):
             self._stats.underruns += 1
-        self._in_text = True
         # Not by a part of nothing, which may bring out what an encoder held of the one before.
         spoken = part.kind is not SegmentKind.SILENCE and part.made_samples > 0
         self._spoke = self._spoke or spoken
         return self._chunk(encoded, part)
 
     def _chunk(self, encoded: Encoded, part: Part) -> AudioChunk:
-        seconds = encoded.sample_count / self._rate
-        self._stats.audio_seconds += seconds
+        count = encoded.sample_count
+        self._stats.audio_seconds += count / self._rate
         self._stats.clipped_samples = self._output.over_samples
-        self._playout.sent(time.monotonic(), seconds)
-        chunk = AudioChunk(encoded.data, part.segment, self._sample_offset, encoded.sample_count)
-        self._sample_offset += encoded.sample_count
+        chunk = AudioChunk(encoded.data, part.segment, self.playout.sent_samples, count)
+        self.playout.sent(self._clock(), count)
         self._count(part)
         self._sounding = part
         return chunk
@@ -290,58 +294,19 @@ class Timeline:
             part.sent_samples = self._output.position - part.sample_offset
 
     def _fade_out(self) -> list[AudioChunk]:
-        """What is still heard before a `Clear` takes effect: nothing clicks, and nothing that the
-        encoder holds comes up after it."""
+        """What is still heard before a `Clear` takes effect."""
         head = self._items[0] if self._items else None
-        if self._sounding is None:  # whatever the encoder holds, nobody has heard a byte of it
-            self._output.restart()
-            if isinstance(head, Part):
-                head.sent_samples = 0
-            return []
-        if not isinstance(head, Part) or not head.announced:
-            head = self._sounding
-        cuts = head.kind is not SegmentKind.SILENCE and head.sent_samples and not head.all_sent
-        rest = self._output.cut(head) if cuts else self._output.settle()
-        return [self._chunk(rest, head)] if rest.data else []
+        rest, part = last_sound(self._output, head, self._sounding)
+        return [self._chunk(rest, part)] if rest.data and part is not None else []
 
-    def _started(self, part: Part) -> SegmentStarted:
-        return SegmentStarted(
-            segment=part.segment,
-            kind=part.kind,
-            start=part.start,
-            end=part.end,
-            text=part.text,
-            voice=part.voice,
-            sample_offset=part.sample_offset,
-            seed=part.seed,
-            reason=part.reason,
-            queue_wait_seconds=part.queue_seconds,
-            at_seconds=self.elapsed(part.started_at),
-            item=part.item,
-        )
+    def _report_all(self, dropped: Dropped) -> list[SegmentFinished]:
+        return [event for part in dropped.parts for event in self._report(part)]
 
     def _report(self, part: Part) -> list[SegmentFinished]:
         """Count a part that is over, and its event if the client wants one."""
-        outcome = part.outcome
-        assert outcome is not None
-        if outcome is Outcome.FAILED:
+        if part.outcome is Outcome.FAILED:
             self._stats.failed_segments += 1
             self.first_failure = self.first_failure or part.error
-        if outcome is Outcome.COMPLETE and not self._config.segment_events:
+        if part.outcome is Outcome.COMPLETE and not self._config.segment_events:
             return []
-        return [
-            SegmentFinished(
-                segment=part.segment,
-                outcome=outcome,
-                sample_count=part.sent_samples,
-                synthesis_seconds=part.run_seconds,
-                at_seconds=self.elapsed(part.ended_at if part.generation else None),
-                error=part.error,
-                item=part.item,
-                ends_item=part.ends_item,
-            )
-        ]
-
-
-def _error_notice(error: IntoneError) -> Notice:
-    return Notice(NoticeKind.ERROR, f"{error.reason}: {error.message}", 0.0)
+        return [segment_finished(part, self.elapsed(part.ended_at if part.generation else None))]
