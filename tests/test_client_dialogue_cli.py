@@ -111,7 +111,10 @@ def test_a_line_that_fails_is_named_and_costs_no_other(
     script.write_text(SCRIPT.replace("And the second", "fail@0 And the second"))
     result = intone(fake_server, "script.yaml", "-o", "out", cwd=tmp_path)
     assert result.returncode == 1
-    assert result.stderr.count("script.yaml:7: item 2 (ben) failed: INTERNAL") >= 1
+    told = result.stderr.splitlines()
+    assert told[0] == "intone: out: 4 of 5 items, 1.72 s of audio"
+    (failed,) = told[1:]
+    assert failed.startswith("intone: script.yaml:7: item 2 (ben) failed: INTERNAL")
     first, last = spoken("The first line is mine."), spoken("Here ends the script.")
     joined = [first, np.zeros(12_000), first, np.zeros(2400), last]
     assert np.array_equal(samples(tmp_path / "out" / "dialogue.wav"), np.concatenate(joined))
@@ -179,8 +182,11 @@ def test_mistakes_are_told_with_their_lines(
     script.write_text(SCRIPT.replace("silence: 0.5", "silence: 90").replace("ben: bert", "ben: x"))
     result = intone(fake_server, "script.yaml", "-o", "out", cwd=tmp_path)
     assert result.returncode == 2
-    assert "script.yaml:8: items[2].silence.duration: is 90" in result.stderr
-    assert "script.yaml: cast['ben']: no voice 'x'" in result.stderr
+    assert result.stderr == (
+        "intone: script.yaml:1: cast.ben: no voice 'x'; see `intone voices`\n"
+        "script.yaml:8: items[2].silence: is 90, allowed is 1e-09 to 60\n"
+    )
+    assert not (tmp_path / "out").exists()
     assert "Traceback" not in result.stderr
 
 

@@ -134,6 +134,7 @@ class TestFiles:
             "version": 1,
             "sample_rate_hertz": RATE,
             "seed": 7,
+            "settings": {"rate": None, "gain": None, "seed": None},
             "gap": 0.25,
             "duration": 0.55,
             "complete": True,

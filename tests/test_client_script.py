@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,8 +22,18 @@ from intone.v1 import tts_pb2
 from intone_client import speech_config
 from intone_client._scripts import file as script_file
 from intone_client._scripts.document import schema
-from intone_client._scripts.script import Script, ScriptError, audio, line, reuse, silence
+from intone_client._scripts.script import (
+    Script,
+    ScriptError,
+    audio,
+    line,
+    request_of,
+    reuse,
+    silence,
+)
+from intone_client._scripts.words import shown
 
+DOCS = Path(__file__).parent.parent
 EXAMPLE = Path(__file__).parent.parent / "examples" / "podcast.yaml"
 PROPERTY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CAST = "cast: {anna: alba, bert: marius}\n"
@@ -138,6 +149,41 @@ class TestInCode:
             ValueError, match="on_item_failure is 'ignore', known are skip, silence"
         ):
             Script([], on_item_failure="ignore").request()  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("make", "told"),
+        [
+            (lambda: line("anna", 5), "text needs a text, not 5"),
+            (lambda: line(None, "Hi."), "speaker needs a text, not None"),
+            (lambda: line("anna", "Hi.", id=7), "id needs a text, not 7"),
+            (lambda: line("anna", "Hi.", seed="7"), "seed needs a whole number, not '7'"),
+            (lambda: line("anna", "Hi.", seed=7.0), "seed needs a whole number, not 7.0"),
+            (lambda: silence("1s"), "silence needs a number of seconds, not '1s'"),
+            (lambda: silence(None), "silence needs a number of seconds, not None"),
+            (lambda: reuse(3), "reuse needs the id of an earlier item, a text, not 3"),
+            (lambda: audio("a.wav"), r"audio needs the bytes of a file, as Path\(...\).read_bytes"),
+            (lambda: Script("Hi.").request(), r"items\[0\] needs what line\(\) and so on make"),
+            (lambda: Script(line("", "Hi.")).request(), "items needs a list of what line"),
+            (lambda: Script([], cast=["anna"]).request(), "cast needs a mapping of speakers"),
+            (lambda: Script([], cast={"a": 1}).request(), r"cast\['a'\] needs the name of a voice"),
+            (
+                lambda: Script([], config={"voice": "a"}).request(),
+                "config needs what speech_config",
+            ),
+            (
+                lambda: Script([], gap="300ms").request(),
+                "gap needs a number of seconds, not '300ms'",
+            ),
+            (lambda: Script([], max_concurrency="2").request(), "max_concurrency needs a whole"),
+            (lambda: request_of("a.yaml"), r"needs a Script; Script.load\(path\) reads a file"),
+            (lambda: request_of([line("", "Hi.")]), "Script.items. takes a list"),
+        ],
+    )
+    def test_a_value_of_another_kind_is_a_type_error_in_words(
+        self, make: Callable[[], object], told: str
+    ) -> None:
+        with pytest.raises(TypeError, match=told):
+            make()
 
     def test_whoever_makes_scripts_in_code_imports_neither_yaml_nor_jsonschema(self) -> None:
         program = (
@@ -332,6 +378,18 @@ class TestDocuments:
         assert said(Script.load(write("a.json", text))) == ["😀\té"]
         assert said(Script.load(write("a.yaml", text))) == ["😀\té"]
 
+    def test_a_question_needs_no_quotes_in_braces(self, write: Write) -> None:
+        """As in YAML 1.2, which editors read; PyYAML reads 1.1."""
+        texts = ["What?", "Vraiment ?", "Who? Me?", "a?b", "¿Qué?", "\ue000?", "???"]
+        items = ", ".join(f"{{text: {text}, id: i{n}?}}" for n, text in enumerate(texts))
+        script = Script.load(write("a.yaml", f'items: [{items}, {{text: "Quoted?"}}]\n'))
+        assert said(script) == [*texts, "Quoted?"]
+        assert script.items[2].id == "i2?"
+
+    def test_what_stands_in_for_a_question_mark_is_never_seen(self, write: Write) -> None:
+        (what,) = told(write("a.yaml", 'items: [{text: "\\?"}]\n'))
+        assert "found unknown escape character '?'" in what
+
     def test_yaml_keeps_the_lines_of_a_block(self, write: Write) -> None:
         text = "items:\n- text: |\n    One.\n\n    Two.\n- text: >\n    Three\n    four.\n"
         assert said(Script.load(write("a.yaml", text))) == ["One.\n\nTwo.\n", "Three four.\n"]
@@ -375,6 +433,7 @@ SHARED = (
     "text that begins with & * or ! needs quotes (anchors, aliases and tags are not for scripts; to "
     "hear an item once more, 'reuse' its id)"
 )
+FLOW = "inside { } and [ ], text needs quotes if one of , [ ] { } or a ': ' is in it"
 AN_ITEM = "needs a mapping such as 'anna: Hello there.', 'text: Hello there.' or 'silence: 1.5'"
 A_LENGTH = "needs seconds such as 1.5, or a text such as '300ms' or '1.5s'"
 ENDINGS = ".yaml and .yml are YAML, .json is JSON, any other is plain text"
@@ -418,6 +477,8 @@ ITEMS = {
     "- text: One\n  text: Two": "3: items[0].text: is here a second time, first on line 2",
     "- {audio: no.wav}": "2: items[0].audio: 'no.wav' cannot be read: No such file or directory (no.wav)",
     "- {audio: .}": "2: items[0].audio: '.' is not a file",
+    "- {speaker: anna, text: Hello, you., id: x}": "2: items[0]: 'you.' has no value: inside { }, text with a ',' needs quotes",
+    "- {anna: One, two, and three.}": "2: items[0]: 'two' has no value: inside { }, text with a ',' needs quotes\na.yaml:2: items[0]: 'and three.' has no value: inside { }, text with a ',' needs quotes",
     '- text: "\\ud83d"': "2: items[0].text: an escape in it is half of a character",
     "- ? [a]\n  : b\n  text: Hi": f"2: items[0]: a key is text, nothing else; {QUOTES}",
 }
@@ -447,6 +508,20 @@ FILES: dict[str, tuple[str | bytes, list[str]]] = {
         "items:\n- text: [pause:300ms] Hi\n",
         [
             f"2: this is not YAML: expected <block end>, but found '<scalar>' (while parsing a block mapping); {QUOTES}"
+        ],
+    ),
+    "braces.yaml": (
+        "items:\n- {text: Hello [pause:1s] you}\n",
+        [
+            f"2: this is not YAML: expected ',' or '}}', but got '[' (while parsing a flow mapping); {FLOW}"
+        ],
+    ),
+    "commas.yaml": (
+        "items:\n- {text: Well, what?, id: x}\n- {text: Hi, seed: no}\n- reuse: y\n",
+        [
+            "2: items[0]: 'what?' has no value: inside { }, text with a ',' needs quotes",
+            "3: items[1].seed: needs a whole number from 0 to 18446744073709551615, not 'no'",
+            "4: items[2].reuse: no item has the id 'y'",
         ],
     ),
     "tab.yaml": (
@@ -552,11 +627,24 @@ FILES: dict[str, tuple[str | bytes, list[str]]] = {
             "4: config.replacements[0].spoken: needs text, not a list; text that begins with [ or { needs quotes",
             "5: config.replacements[1]: unknown key 'wrd' (did you mean 'word'?), allowed: word, spoken, match_case",
             "6: config.replacements[2]: needs a mapping with 'word' and 'spoken', not 'c'",
+            "7: config.segment_gap: is 1e+300, the most is 10",
         ],
     ),
     "long.yaml": (
-        "gap: 1e300\nconfig: {segment_gap: 1e300}\nitems: [{text: Hi}]\n",
-        ["1: gap: 1e+300 is too long", "2: config.segment_gap: 1e+300 is too long"],
+        """\
+        gap: 10.1
+        config:
+          segment_gap: 11s
+          paragraph_gap: 10001ms
+          max_queue_wait: 1e300
+        items: [{text: Hi}]
+        """,
+        [
+            "1: gap: is 10.1, the most is 10",
+            "3: config.segment_gap: is 11 s, the most is 10 s",
+            "4: config.paragraph_gap: is 10.001 s, the most is 10 s",
+            "5: config.max_queue_wait: 1e+300 is too long",
+        ],
     ),
     "comma.json": (
         '{"items": [\n {"text": "Hi"},\n]}',
@@ -613,10 +701,29 @@ FILES: dict[str, tuple[str | bytes, list[str]]] = {
 }
 
 
+# Each has something that may be compared with everything else.
+JUNK_FILES = {
+    "cast.txt": "".join(f"@cast a{n} = b\n" for n in range(40_000))
+    + "".join(f"z{n}: hello\n" for n in range(20_000)),
+    "cast.yaml": "cast:\n"
+    + "".join(f"  s{n}: b\n" for n in range(12_000))
+    + "items:\n"
+    + "".join(f"- k{n}: a\n" for n in range(5_000)),
+    "reuse.json": json.dumps(
+        {"items": [{"text": "a", "id": f"i{n}"} for n in range(6_000)] + [{"reuse": "j"}] * 2_000}
+    ),
+    "keys.yaml": "items:\n- " + "  ".join(f"k{n}: v\n" for n in range(20_000)),
+    "nothing.yaml": "items:\n" + "-\n" * 40_000,
+    "percent.yaml": "%a\n" * 300_000,
+}
+
+
 class TestFaults:
     @pytest.mark.parametrize("items", ITEMS)
     def test_a_faulty_item_is_told_with_its_line_and_place(self, write: Write, items: str) -> None:
-        assert told(write("a.yaml", f"items:\n{items}\n{CAST}")) == [f"a.yaml:{ITEMS[items]}"]
+        assert (
+            "\n".join(told(write("a.yaml", f"items:\n{items}\n{CAST}"))) == f"a.yaml:{ITEMS[items]}"
+        )
 
     @pytest.mark.parametrize("name", FILES)
     def test_a_faulty_file_is_told_with_every_line(self, write: Write, name: str) -> None:
@@ -647,10 +754,16 @@ class TestFaults:
         assert told(Path("no.yaml")) == ["no.yaml: cannot be read: No such file or directory"]
         Path("a").mkdir()
         assert told(Path("a")) == ["a: cannot be read: Is a directory"]
-        assert told(Path("a\0b")) == ["a\0b: is no name of a file: embedded null byte"]
+        assert told(Path("a\0b")) == ["a\\x00b: is no name of a file: embedded null byte"]
 
-    def test_a_script_without_end_is_refused(self) -> None:
-        assert told(Path("/dev/zero")) == ["/dev/zero: has more than 4,000,000 bytes, the limit"]
+    def test_a_script_that_is_too_long_is_refused(self, write: Write) -> None:
+        assert told(Path("/dev/zero")) == [
+            "/dev/zero: has more than 4,194,304 bytes, limit 4,194,304: cut the script in two"
+        ]
+        path = write("long.yaml", "items: []\n" + "#" * 4_194_304)
+        assert told(path) == [
+            "long.yaml: has 4,194,314 bytes, limit 4,194,304: cut the script in two"
+        ]
 
     def test_sounds_have_a_limit(self, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         write("empty.wav", b"")
@@ -674,6 +787,55 @@ class TestFaults:
         laughs = "\n".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40))
         (what,) = told(write("a.yaml", f"l0: &l0 lol\n{laughs}\nitems: *l39\n"))
         assert what == f"a.yaml:1: {SHARED}"
+
+    @pytest.mark.parametrize("name", ["../one.wav", "/one.wav", "sub/../../one.wav", "link.wav"])
+    def test_sounds_outside_the_folder_of_the_script_need_leave(
+        self, write: Write, tmp_path: Path, name: str
+    ) -> None:
+        """Nor does a link lead there."""
+        outside = tmp_path / "one.wav"
+        Path("script/sub").mkdir(parents=True)
+        write("one.wav", b"RIFF")
+        Path("script/link.wav").symlink_to(outside)
+        name = name.replace("/one.wav", str(outside)) if name.startswith("/") else name
+        path = write("script/a.yaml", f"items:\n- audio: {name}\n")
+        (what,) = told(path)
+        assert what.startswith(f"script/a.yaml:2: items[0].audio: {shown(name)} lies outside the ")
+        assert "--allow-outside" in what
+        script = Script.load(path, allow_outside=True)
+        assert script.items[0].audio.data == b"RIFF"
+
+    def test_no_more_than_a_hundred_faults_are_told(self, write: Write) -> None:
+        faults = told(write("a.yaml", "items:\n" + "- txt: a\n" * 1000))
+        assert len(faults) == 101
+        assert faults[99].startswith("a.yaml:101: items[99]: unknown key 'txt'")
+        assert faults[100] == "a.yaml:101: these are 100, and no more were looked for"
+        assert len(told(write("a.txt", "nobody\n\n" * 1000))) == 101
+
+    @pytest.mark.parametrize("name", JUNK_FILES)
+    def test_a_megabyte_of_junk_takes_seconds(self, write: Write, name: str) -> None:
+        """Or the test would reach its time limit: each of these took minutes."""
+        told(write(name, JUNK_FILES[name]))
+
+    def test_a_script_has_so_many_marks_and_no_more(self, write: Write) -> None:
+        (what,) = told(write("a.yaml", "items: [" + "a," * 60_000 + "]"))
+        assert (
+            what
+            == "a.yaml:1: there are more than 100,000 marks and words in it: cut the script in two"
+        )
+        (what,) = told(write("a.json", '{"items": [' + "1," * 60_000 + "1]}"))
+        assert (
+            what
+            == "a.json:1: there are more than 100,000 marks and words in it: cut the script in two"
+        )
+
+    def test_what_steers_a_terminal_is_spelled_out(self, write: Write) -> None:
+        path = write("a.json", json.dumps({"items": [{"text": ""}], "ca\x1b[2Jst\u202e\n": 1}))
+        assert told(path)[1].startswith("a.json:1: unknown key 'ca\\x1b[2Jst\\u202e\\n'")
+        document = {"cast": {"an\x1b[2J\u202e\nna": ""}, "items": [{"text": "a"}]}
+        assert told(write("a.json", json.dumps(document))) == [
+            "a.json:1: cast.an\\x1b[2J\\u202e\\nna: is empty"
+        ]
 
     def test_what_is_shown_of_a_value_is_short(self, write: Write) -> None:
         (what,) = told(write("a.json", json.dumps({"items": [{"silence": "x" * 100_000}]})))
@@ -776,11 +938,15 @@ class TestPlainText:
                 "@cast a\n@cast b = alba\n@cast b = marius\n@gap 3\n@gap 3s\n@gap 3s\n@voice x\n",
                 [
                     "1: write '@cast SPEAKER = VOICE', without a ':' in the speaker",
-                    "3: 'b' is in the cast already, as alba",
+                    "3: 'b' is in the cast already, as 'alba'",
                     "4: write '@gap 300ms' or '@gap 0.3s', not '3'",
                     "6: @gap is here a second time",
                     "7: @voice is unknown: there are @cast and @gap",
                 ],
+            ),
+            (
+                "@gap 10.5 s\nalba: Hi.\n",
+                ["1: @gap is 10.5 s, the most is 10 s"],
             ),
             (
                 "alba: Hi.\n@gap 3s\n",
@@ -798,6 +964,15 @@ class TestPlainText:
     def test_a_long_line_takes_no_time(self, write: Write, text: str) -> None:
         """Or the test would reach its time limit."""
         parses_or_not(Path("a.txt"), text)
+
+    @pytest.mark.parametrize("page", ["README.md", "docs/dialogue.md"])
+    def test_the_examples_of_the_pages_are_scripts(self, write: Write, page: str) -> None:
+        blocks = re.findall(r"```\n((?:#|@).*?)```", (DOCS / page).read_text(), re.DOTALL)
+        assert len(blocks) == 1
+        script = Script.load(write("a.txt", blocks[0]))
+        kinds = [item.WhichOneof("content") for item in script.items]
+        assert kinds == ["speech", "silence", "speech"]
+        assert "\n" in said(script)[0]
 
     def test_the_example_in_the_documentation_is_one(self, write: Write) -> None:
         documentation = inspect.getdoc(Script.load) or ""

@@ -18,7 +18,7 @@ from intone.v1 import (
 from ._connection import DEFAULT_ADDRESS, Connection
 from ._dialogues.call import Dialogue
 from ._dialogues.spoken import OnEvent
-from ._scripts.script import Script
+from ._scripts.script import Script, request_of
 from ._speech import Speech
 from ._stream import SpeechStream
 
@@ -106,7 +106,7 @@ class Client:
         for a script that cannot be sent. A request above 256 KiB, for example with audio of your
         own, is not repeated when the server refuses it for now: gRPC keeps no copy of it.
         """
-        request = script.request() if isinstance(script, Script) else script
+        request = request_of(script)
         call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeDialogue(
             request, timeout=timeout, metadata=_metadata(request_id)
         )

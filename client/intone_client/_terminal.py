@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from intone.v1 import tts_pb2
 
 from ._errors import IntoneError
+from ._visible import visible
 
 _READ_BYTES = 65536
 # A pipe that is ready for writing takes this much without blocking (PIPE_BUF on Linux).
@@ -96,8 +97,9 @@ async def write_bytes(descriptor: int, data: bytes) -> None:
 
 
 def tell(line: str) -> None:
-    """One line for people, on standard error."""
-    sys.stderr.write(f"intone: {line}\n")
+    """What people are to know, on standard error: a line as a rule."""
+    lines = (visible(each) for each in line.split("\n"))
+    sys.stderr.write("intone: " + "\n".join(lines) + "\n")
 
 
 def tell_error(error: IntoneError) -> None:
@@ -106,7 +108,7 @@ def tell_error(error: IntoneError) -> None:
     for field, description in error.violations:
         line = f"{field}: {description}"
         if line not in error.message:
-            sys.stderr.write(f"  {line}\n")
+            sys.stderr.write(f"  {visible(line)}\n")
 
 
 class Progress:

@@ -4,9 +4,7 @@
 tells of audio only when that is in place.
 """
 
-import shutil
 import struct
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,10 +12,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from intone_client._audio import PartFile, check_target
+from intone_client._audio import PartFile
 
+from .archive import check_archive, write_archive
 from .captions import to_srt, to_vtt
+from .claim import make_folder
 from .plan import PlannedItem
+from .settings import NO_FLAGS, Settings, merged, resumed
 from .timeline import FILE_NAME, ItemSegment, Record, Timeline, read_timeline
 
 _JOINED = "dialogue.wav"
@@ -27,9 +28,6 @@ _VTT = "captions.vtt"
 _HEADER_BYTES = 44
 _WAV_BYTES = 2**32 - 1 + 8  # a number of 32 bits says how many bytes follow the first 8
 _COPIED_BYTES = 2**20  # at a time
-
-_ZIP_COMMENT = b"intone dialogue"
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same files give the same archive
 
 
 class DialogueFolder:
@@ -47,11 +45,9 @@ class DialogueFolder:
         """
         self.path = Path(path)
         self._timeline = Timeline()
-        if not self.path.parent.is_dir():
-            raise NotADirectoryError(f"{self.path.parent} is not a directory")
-        if self.path.exists() and not self.path.is_dir():
-            raise NotADirectoryError(f"{self.path} is not a directory")
-        self.path.mkdir(exist_ok=True)
+        #: Items with audio that `plan()` found no place for: edited, or gone from the script.
+        self.outdated = 0
+        make_folder(self.path)
         if (self.path / FILE_NAME).exists():
             self._timeline = read_timeline(self.path / FILE_NAME)
         else:
@@ -77,12 +73,35 @@ class DialogueFolder:
         """Of the samples in it; None while that is not known."""
         return self._timeline.sample_rate_hertz
 
-    def plan(self, items: Sequence[PlannedItem], *, gap: float, seed: int | None) -> list[int]:
+    def settings(self, given: Settings, *, gain: float) -> Settings:
+        """What to make it with: as in its first run, and as the flags are `given` now. `gain` is
+        the script's own.
+
+        Raises ValueError where a flag contradicts the samples that are there.
+        """
+        first = self._timeline.settings
+        if not self._timeline.has_samples():
+            return merged(given, first)
+        made_with = Settings(
+            rate=first.rate or self.sample_rate_hertz,
+            gain=gain if first.gain is None else first.gain,
+            seed=self.seed if first.seed is None else first.seed,
+        )
+        return resumed(given, first, made_with, self.path)
+
+    def plan(
+        self,
+        items: Sequence[PlannedItem],
+        *,
+        gap: float,
+        seed: int | None,
+        settings: Settings = NO_FLAGS,
+    ) -> list[int]:
         """Take the script: `items` of `plan_items`, `gap` in seconds; what is `missing()` of it.
 
         What is there stays if its file is as long as it was, and its fingerprint in the script, be
-        it at another place. Raises FileExistsError if somebody else's file is in the way of an
-        item, and OSError.
+        it at another place. The `settings` are kept for later runs. Raises FileExistsError if
+        somebody else's file is in the way of an item, and OSError.
         """
         ours = self._files()
         known: defaultdict[str, list[Record]] = defaultdict(list)
@@ -101,13 +120,16 @@ class DialogueFolder:
                 if old.sample_count and old.file != record.file:
                     moves[old.file] = record.file
             records.append(record)
+        on_the_way = set(moves.values())
         self._timeline = Timeline(
             sample_rate_hertz=self.sample_rate_hertz,
             seed=seed,
             gap=gap,
-            records=[Record(r.item) if r.file in moves.values() else r for r in records],
+            records=[Record(r.item) if r.file in on_the_way else r for r in records],
             leftovers=ours - {record.file for record in records},
+            settings=settings,
         )
+        self.outdated = sum(bool(old.sample_count) for rest in known.values() for old in rest)
         # Files on their way count as missing: one under another's name would be taken for it.
         self._write_timeline()
         if moves:
@@ -118,6 +140,10 @@ class DialogueFolder:
             self._timeline.records = records
             self._write_timeline()
         return self.missing()
+
+    def timeline(self) -> dict[str, Any]:
+        """The document of `timeline.json` as it is now."""
+        return self._timeline.to_json()
 
     def missing(self) -> list[int]:
         """Numbers of the items that were not made, or failed, or repeat one that did."""
@@ -213,16 +239,7 @@ class DialogueFolder:
 
     def check_zip(self) -> None:
         """Raises OSError if no archive can be put there, as it would replace somebody else's."""
-        path = check_target(self.zip_path)
-        if not path.exists():
-            return
-        try:
-            with zipfile.ZipFile(path) as archive:
-                is_ours = archive.comment == _ZIP_COMMENT
-        except zipfile.BadZipFile:
-            is_ours = False
-        if not is_ours:
-            raise FileExistsError(f"{path} exists, and is no archive of a dialogue")
+        check_archive(self.zip_path)
 
     def zip(self) -> Path:
         """Put what `finish()` left into one archive; its path.
@@ -233,17 +250,8 @@ class DialogueFolder:
             raise ValueError(f"{self.path} is not finished")
         self.check_zip()
         items = [record.file for record in self._timeline.records if record.sample_count]
-        part = PartFile(self.zip_path)
-        whole = False
-        try:
-            with zipfile.ZipFile(part.file, "w") as archive:
-                archive.comment = _ZIP_COMMENT
-                for name in (FILE_NAME, _SRT, _VTT, *([_JOINED] if items else []), *items):
-                    _add(archive, self.path / name)
-            whole = True
-        finally:
-            part.close(keep=whole)
-        return part.path
+        names = (FILE_NAME, _SRT, _VTT, *([_JOINED] if items else []), *items)
+        return write_archive(self.zip_path, (self.path / name for name in names))
 
     def _files(self) -> set[str]:
         """Names that are ours, whether there are such files or not."""
@@ -319,14 +327,3 @@ def _wav_header(sample_rate_hertz: int, sample_count: int) -> bytes:
         *(1, 1, rate, 2 * rate, 2, 16),  # PCM, channels, rate, bytes a second, bytes, bits
         *(b"data", size),
     )
-
-
-def _add(archive: zipfile.ZipFile, path: Path) -> None:
-    entry = zipfile.ZipInfo(path.name, _ZIP_TIME)
-    # Speech shrinks to two thirds, at 25 MB a second; the rest is text.
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.create_system = 3  # Unix, so that the next line is heeded
-    entry.external_attr = 0o644 << 16
-    entry.file_size = path.stat().st_size
-    with path.open("rb") as source, archive.open(entry, "w") as target:
-        shutil.copyfileobj(source, target, _COPIED_BYTES)

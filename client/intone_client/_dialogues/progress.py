@@ -5,7 +5,6 @@ from typing import Any
 
 from intone.v1 import tts_pb2
 from intone_client._show import seconds
-from intone_client._terminal import tell
 
 _FORMAT = "{percentage:3.0f} %|{bar}| {desc}{remaining} left"
 
@@ -20,6 +19,7 @@ class DialogueProgress:
         self._expected: dict[int, float] = {}  # seconds, by item
         self._done = 0.0  # of whole items
         self._done_items = 0
+        self._failed: set[int] = set()
         self._heard = 0.0  # of the one that is coming
         self._item = 0
         self._rate = 0
@@ -34,25 +34,24 @@ class DialogueProgress:
             case "audio":
                 self._heard += event.audio.sample_count / self._rate
                 self._show()
-            case "segment_finished" if event.segment_finished.ends_item:
-                self._item = event.segment_finished.item + 1
-                self._done += self._expected.get(event.segment_finished.item, 0.0)
-                self._done_items += 1
-                self._heard = 0.0
-                self._show()
-
-    def tell(self, line: str) -> None:
-        """One line for people, clear of the bar."""
-        if self._bar is None:
-            tell(line)
-        else:
-            self._bar.write(f"intone: {line}", file=sys.stderr)
+            case "segment_finished":
+                self._end(event.segment_finished)
 
     def close(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+    def _end(self, finished: tts_pb2.SegmentFinished) -> None:
+        if finished.outcome == tts_pb2.SEGMENT_OUTCOME_FAILED:
+            self._failed.add(finished.item)
+        if finished.ends_item:
+            self._item = finished.item + 1
+            self._done += self._expected.get(finished.item, 0.0)
+            self._done_items += 1
+            self._heard = 0.0
+            self._show()
 
     def _show(self) -> None:
         if not self._live:
@@ -67,6 +66,7 @@ class DialogueProgress:
                 file=sys.stderr,
             )
         now = self._done + min(self._heard, self._expected.get(self._item, 0.0))
-        items = f"{self._done_items} of {len(self._expected)} items, "
+        failed = f"{len(self._failed)} failed, " if self._failed else ""
+        items = f"{self._done_items} of {len(self._expected)} items, {failed}"
         self._bar.set_description_str(items, refresh=False)
         self._bar.update(max(0.0, now - self._bar.n))

@@ -9,6 +9,7 @@ from typing import Any
 
 from .captions import Cue
 from .plan import PlannedItem, file_name
+from .settings import NO_FLAGS, Settings, read_settings
 
 FILE_NAME = "timeline.json"
 _VERSION = 1
@@ -59,6 +60,7 @@ class Timeline:
     leftovers: set[str] = field(default_factory=set)
     #: Whether `dialogue.wav` has all that is here.
     is_joined: bool = False
+    settings: Settings = NO_FLAGS
     #: What `to_text` made last, with what it was made of.
     _lines: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
@@ -127,6 +129,7 @@ class Timeline:
             "version": _VERSION,
             "sample_rate_hertz": self.sample_rate_hertz,
             "seed": self.seed,
+            "settings": asdict(self.settings),
             "gap": self.gap,
             "duration": self._seconds(self.places()[-1]),
             "complete": self.is_joined and not self.missing(),
@@ -201,10 +204,13 @@ def _parse(document: dict[str, Any]) -> Timeline:
         )
         for raw in document["items"]
     ]
+    # Of what was begun before they were kept, nothing is known.
+    document.setdefault("settings", asdict(NO_FLAGS))
+    settings = read_settings(document["settings"])
     rate = document["sample_rate_hertz"]
     leftovers = set(document.get("leftovers", []))
     timeline = Timeline(
-        rate, document["seed"], document["gap"], records, leftovers, document["complete"]
+        rate, document["seed"], document["gap"], records, leftovers, document["complete"], settings
     )
     kinds = {record.item.kind for record in records}
     numbers = [record.item.number for record in records]

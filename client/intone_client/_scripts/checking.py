@@ -1,15 +1,17 @@
 """What does not fit the schema of scripts, said so that it can be mended without reading that."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import jsonschema
 
-from .document import Document, Place, schema
+from .document import Document, schema
+from .places import MAX_FAULTS, Place
+from .words import listed, meant, shown
 
 KINDS = ("text", "silence", "reuse", "audio")
-_SHOWN_CHARACTERS = 40
+_LISTED = 10
 
 _NEEDED = {
     "string": "text",
@@ -19,40 +21,22 @@ _NEEDED = {
 
 
 def check(document: Document) -> None:
-    """Tell the document every fault that its schema finds in it."""
+    """Tell the document every fault that its schema finds in it, until its faults are full."""
     data = document.data
     items = data.get("items") if isinstance(data, dict) else None
-    unclear = {
-        ("items", index)
-        for index, item in enumerate(items if isinstance(items, list) else [])
-        if isinstance(item, dict) and _is_unclear(document, index, item, data.get("cast", {}))
-    }
+    unclear: set[Place] = set()
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        if document.faults.full:
+            return
+        if isinstance(item, dict) and _is_unclear(document, index, item, data.get("cast", {})):
+            unclear.add(("items", index))
     for error in jsonschema.Draft202012Validator(schema()).iter_errors(data):
+        if document.faults.full:
+            return
         place = tuple(error.absolute_path)
         # Of what is none of its kinds the schema only knows that it fits nothing.
         if place[:2] not in unclear:
             _tell(document, place, error)
-
-
-def shown(value: object) -> str:
-    """A value of a document for people, in a few words."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "a mapping"
-    text = str(value)
-    short = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-    return repr(short) if isinstance(value, str) else short
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """A guess at the name in `known` that `word` was to be, to be put behind it; or nothing."""
-    close = difflib.get_close_matches(word[:_SHOWN_CHARACTERS], known, 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _is_unclear(document: Document, index: int, item: dict[str, Any], cast: object) -> bool:
@@ -66,19 +50,19 @@ def _is_unclear(document: Document, index: int, item: dict[str, Any], cast: obje
         return True
     if found or (len(item) == 1 and not isinstance(cast, dict)):
         return False
-    speakers = list(cast) if isinstance(cast, dict) else []
+    speakers = cast if isinstance(cast, dict) else {}
     short = [key for key in item if key in speakers]
     if short and len(item) > 1:
-        others = ", ".join(shown(key) for key in item if key != short[0])
+        others = ", ".join(shown(key) for key in islice(item, _LISTED) if key != short[0])
         what = f"the short form '{short[0]}: ...' takes no other key, but here is {others}: "
         what += f"write 'speaker: {short[0]}' and 'text: ...' as keys of their own"
         document.fault(place, what)
     elif not short:
         allowed = ", ".join(KINDS)
         unknown = [key for key in item if key not in keys]
-        for key in unknown:
+        for key in unknown[:MAX_FAULTS]:
             told = f"unknown key {shown(key)}{meant(key, [*keys, *speakers])}, allowed: {allowed}"
-            told += f", or a speaker of the cast ({', '.join(speakers) or 'which is empty'})"
+            told += f", or a speaker of the cast ({listed(speakers)})"
             document.fault(place, told, line=document.line((*place, key)))
         if not unknown:
             document.fault(place, f"is nothing that can be heard: it needs one of {allowed}")
@@ -98,7 +82,8 @@ def _tell(document: Document, place: Place, error: jsonschema.ValidationError) -
     match error.validator:
         case "additionalProperties":
             known = [key for key in rule["properties"] if not key.startswith("$")]
-            for key in [key for key in value if key not in rule["properties"]]:
+            unknown = [key for key in value if key not in rule["properties"]]
+            for key in unknown[:MAX_FAULTS]:
                 told = f"unknown key {shown(key)}{meant(key, known)}, allowed: {', '.join(known)}"
                 document.fault(place, told, line=document.line((*place, key)))
         case "required":

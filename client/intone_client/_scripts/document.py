@@ -7,13 +7,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from .script import Fault
+from .places import Faults, Place, spelled
 from .tree import QUOTES, Node, Pairs, Unreadable, json_tree, plain_value, yaml_tree
-
-#: Keys and indices, from the root of a document.
-Place: TypeAlias = tuple[str | int, ...]
+from .words import shown
 
 
 @functools.cache
@@ -28,11 +26,10 @@ def schema() -> Mapping[str, Any]:
 class Document:
     """The `data` of a document: its faults go to `faults`, and what has one may be missing."""
 
-    faults: list[Fault]
+    faults: Faults
     data: Any = None
     lines: dict[Place, int] = field(default_factory=dict)
     _faulty: set[Place] = field(default_factory=set)
-    _told: set[Fault] = field(default_factory=set)
 
     def line(self, place: Place) -> int:
         """Where its key or item begins, from 1; of what is not there: where it should be."""
@@ -42,12 +39,8 @@ class Document:
 
     def fault(self, place: Place, what: str, *, line: int = 0) -> None:
         """Tell `what` is wrong with what is at `place`, on its line if no other is given."""
-        spelled = "".join(f"[{key}]" if isinstance(key, int) else f".{key:.60}" for key in place)
-        told = f"{spelled.removeprefix('.')}: {what}" if place else what
-        fault = (line or self.line(place), told)
-        if fault not in self._told:
-            self._told.add(fault)
-            self.faults.append(fault)
+        told = f"{spelled(place)}: {what}" if place else what
+        self.faults.add(line or self.line(place), told)
         self._faulty.update(place[:length] for length in range(len(place) + 1))
 
     def is_faulty(self, place: Place) -> bool:
@@ -55,7 +48,7 @@ class Document:
         return place in self._faulty
 
 
-def read_document(text: str, *, as_json: bool, faults: list[Fault]) -> Document | None:
+def read_document(text: str, *, as_json: bool, faults: Faults) -> Document | None:
     """The document in `text`; None if it is no YAML, or no JSON.
 
     What YAML leaves without quotes is text, unless the schema has a number, or true or false, in
@@ -65,7 +58,7 @@ def read_document(text: str, *, as_json: bool, faults: list[Fault]) -> Document 
     try:
         root = json_tree(text) if as_json else yaml_tree(text)
     except Unreadable as error:
-        faults.append((bisect_left(breaks, error.index) + 1, error.what))
+        faults.add(bisect_left(breaks, error.index) + 1, error.what)
         return None
     document = Document(faults)
     document.data = _Builder(document, breaks).build(root, (), schema())
@@ -115,6 +108,10 @@ class _Builder:
                 continue
             key = self._text(key_node.value, place)
             here = (*place, key)
+            if key_node.is_bare:
+                what = f"{shown(key)} has no value: inside {{ }}, text with a ',' needs quotes"
+                self._document.fault(place, what, line=self._line(key_node))
+                continue
             if key in data:
                 first = self._document.line(here)
                 what = f"is here a second time, first on line {first}"
