@@ -18,8 +18,10 @@ from benchmarks.run import LONG_PARTS, OTHER_PARTS, PARTS, Measured, Options, me
 RESULTS = Path(__file__).parent / "results"
 BUILD_SECONDS = 300.0
 MOST_STREAMS = 32
-# A limit of its own for calls that talk: one replica alone would not let in 16.
-FIFO_FLAGS = "--replicas 1 --scheduling fifo --max-talking 64"
+# All calls are let in, so that all contenders speak the same. By itself the server would refuse
+# those whose listeners it cannot keep fed.
+INTONE_FLAGS = "--max-talking 64"
+FIFO_FLAGS = f"--replicas 1 --scheduling fifo {INTONE_FLAGS}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,7 +58,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--gantt", default=8, type=int, metavar="STREAMS", help="in the Gantt chart (default 8)"
     )
     parser.add_argument(
-        "--intone-flags", default="", help="more flags of the server as it chooses (default none)"
+        "--intone-flags",
+        default=INTONE_FLAGS,
+        help="more flags of the server as it chooses (default %(default)r)",
     )
     parser.add_argument(
         "--fifo-flags",

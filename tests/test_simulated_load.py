@@ -106,7 +106,7 @@ def _arrive(world: World, chance: random.Random, *, calls: int, load: float) -> 
     """Calls of one to five segments of 1 to 8 s, each of a client of its own, come at random times
     and are let in as a server would."""
     admission = Admission(
-        10_000, MeasuredLimit(lambda: len(world.replicas), world.scheduler.total_speed)
+        10_000, MeasuredLimit(lambda: len(world.replicas), world.scheduler.listeners)
     )
     admission.started = True
     admission.ready = lambda: True
@@ -255,7 +255,7 @@ def test_without_later_arrivals_and_surprises_the_forecast_comes_true(
 
 def test_the_load_tells_what_a_newcomer_waits_and_how_fast_all_are() -> None:
     world = World(DeadlinePolicy, [2.0])
-    assert world.scheduler.load().speed == world.scheduler.total_speed() == 0
+    assert world.scheduler.load().speed == world.scheduler.listeners() == 0
     world.call(0.0, [10.0])
     world.run(until=2.0)
     world.call(2.0, [5.0], priority=Priority.BATCH)
@@ -268,3 +268,21 @@ def test_the_load_tells_what_a_newcomer_waits_and_how_fast_all_are() -> None:
     load = world.scheduler.load()
     assert (load.speed, load.total_speed) == pytest.approx((2.0, 2.0))
     assert load.estimated_wait_seconds == 0
+
+
+def test_batch_calls_do_not_slow_listeners_down_below_real_time() -> None:
+    """Four replicas are worth three listeners: the fourth is for BATCH when nobody listens."""
+    speeds = [2.0, 2.6, 3.1, 3.6]
+    world = World(DeadlinePolicy, speeds)
+    for busy, total_speed in enumerate(speeds, 1):
+        world.scheduler.speed.learn(busy, total_speed)
+    listeners = [world.call(0.0, [9.0]) for _ in range(2)]
+    batch = [world.call(0.0, [9.0], priority=Priority.BATCH) for _ in range(4)]
+    world.run(until=1.0)
+    assert world.scheduler.load().replicas_busy == 3
+    assert world.scheduler.listeners() == 3
+    world.run(until=12.0)
+    assert all(call.silence_seconds == 0 for call in listeners)
+    assert world.scheduler.load().replicas_busy >= 3
+    world.run()
+    assert all(g.status is GenerationStatus.COMPLETED for call in batch for g in call.generations)

@@ -74,3 +74,18 @@ def test_time_with_a_worker_that_was_lost_does_not_count() -> None:
     clock.now += 10.0  # it hung
     meter.restart(0)
     assert speed.total(1) == pytest.approx(3.0)
+
+
+def test_as_many_listeners_as_there_are_replicas_in_real_time() -> None:
+    speed = Speed({1: 3.0, 2: 3.4, 4: 4.8, 8: 5.6})
+    assert [speed.fed(n) for n in (1, 2, 4, 8)] == [1, 2, 4, 5]
+    assert speed.listeners(8) == 5
+
+
+def test_replicas_that_are_faster_than_that_take_turns_between_more() -> None:
+    speed = Speed({1: 3.6, 4: 7.2})
+    assert [speed.listeners(n) for n in (1, 4)] == [3, 7]
+
+
+def test_a_machine_that_is_slower_than_real_time_serves_one() -> None:
+    assert Speed({1: 0.7}).listeners(4) == 1

@@ -78,7 +78,7 @@ class App:
         self._admission = Admission(
             lambda: settings.max_streams or STREAMS_PER_REPLICA * self._scheduler.replica_count,
             settings.max_talking
-            or MeasuredLimit(lambda: self._scheduler.replica_count, self._scheduler.total_speed),
+            or MeasuredLimit(lambda: self._scheduler.replica_count, self._scheduler.listeners),
         )
         self._service = Service(
             scheduler=self._scheduler,

@@ -162,8 +162,8 @@ class Settings:
     )
     replicas: int = _setting(
         0,
-        "generations that a worker runs at the same time; 0 or auto: as many as it measures at "
-        "start that it can keep in real time",
+        "generations that a worker runs at the same time; 0 or auto: the number up to 8 with "
+        "which it makes the most audio, measured at start",
         _auto(_integer(0, 64)),
     )
     threads: int = _setting(
@@ -182,8 +182,9 @@ class Settings:
     )
     max_talking: int = _setting(
         0,
-        "most calls with text waiting or being spoken; 0 is 8 for each replica",
-        _integer(0, 1_000_000),
+        "most calls with text waiting or being spoken; 0 or auto: as many listeners as the "
+        "measured speed keeps fed, and for BATCH calls 8 for each replica",
+        _auto(_integer(0, 1_000_000)),
     )
     drain_timeout_seconds: float = _setting(
         25.0, "how long streams may finish after SIGTERM", _number(0, 86_400)

@@ -35,22 +35,20 @@ class FixedLimit:
 
 
 class MeasuredLimit:
-    """As many listeners as can be kept fed in real time, and never fewer than there are replicas.
+    """As many as the `replicas` keep fed: `listeners`, 0 while that is unknown.
 
-    `total_speed` gives the audio seconds that all `replicas` make per second, 0 while unknown. Each
-    talking call that somebody listens to takes one. BATCH calls may wait: they do not keep
-    listeners out, and are let in up to TALKING_PER_REPLICA calls of any class.
+    BATCH calls may wait: they do not keep listeners out, and are let in up to TALKING_PER_REPLICA
+    calls of any class.
     """
 
-    def __init__(self, replicas: Callable[[], int], total_speed: Callable[[], float]) -> None:
+    def __init__(self, replicas: Callable[[], int], listeners: Callable[[], int]) -> None:
         self._replicas = replicas
-        self._total_speed = total_speed
+        self._listeners = listeners
 
     def limit(self, priority: Priority) -> int:
-        replicas, speed = self._replicas(), self._total_speed()
-        if priority is Priority.BATCH or not speed:
-            return TALKING_PER_REPLICA * replicas
-        return max(replicas, int(speed))
+        if priority is Priority.BATCH:
+            return TALKING_PER_REPLICA * self._replicas()
+        return self._listeners() or TALKING_PER_REPLICA * self._replicas()
 
     def counts(self, priority: Priority, other: Priority) -> bool:
         return priority is Priority.BATCH or other is not Priority.BATCH

@@ -94,6 +94,12 @@ class DeadlinePolicy:
             del self._clients[generation.client]
 
     @property
+    def next_class(self) -> Priority:
+        if self._again or not self._waiting:
+            return Priority.INTERACTIVE
+        return self._first_class(self._clock())[0]
+
+    @property
     def work_seconds(self) -> float:
         return sum(generation.estimated_seconds for generation in self._again + self._waiting)
 

@@ -82,6 +82,11 @@ class Outlook:
         replicas = len(list(self._replicas()))
         return self._speed.total(replicas) if replicas and self._speed.is_known else 0.0
 
+    def listeners(self) -> int:
+        """How many listeners the replicas keep fed, 0 until a speed was measured."""
+        replicas = len(list(self._replicas()))
+        return self._speed.listeners(replicas) if replicas and self._speed.is_known else 0
+
     def forecast(
         self,
         priority: Priority,

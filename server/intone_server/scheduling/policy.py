@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from intone_server.scheduling.generation import Generation
+from intone_server.scheduling.generation import Generation, Priority
 
 
 class Policy(Protocol):
@@ -22,6 +22,10 @@ class Policy(Protocol):
 
     def remove(self, generation: Generation) -> None:
         """Take out this one. Raises ValueError if it is not there."""
+
+    @property
+    def next_class(self) -> Priority:
+        """Of the one that is next, if any waits."""
 
     @property
     def work_seconds(self) -> float:
@@ -63,6 +67,10 @@ class FifoPolicy:
 
     def remove(self, generation: Generation) -> None:
         self._waiting.remove(generation)
+
+    @property
+    def next_class(self) -> Priority:
+        return Priority.STANDARD  # it knows no classes
 
     @property
     def work_seconds(self) -> float:

@@ -111,10 +111,9 @@ class Scheduler:
         without a `listener` it is a call's first."""
         return self._outlook.forecast(priority, client, estimated_seconds, listener)
 
-    def total_speed(self) -> float:
-        """Audio seconds that all replicas make per second when all are busy, 0 until a speed was
-        measured."""
-        return self._outlook.total_speed()
+    def listeners(self) -> int:
+        """How many listeners the replicas keep fed, 0 until a speed was measured."""
+        return self._outlook.listeners()
 
     def is_ready(self) -> bool:
         """Whether any replica can take generations, now or when it has finished one."""
@@ -190,12 +189,22 @@ class Scheduler:
         self.on_change()
 
     def _dispatch(self) -> None:
-        while len(self._queue):
+        while len(self._queue) and not self._keeps_listeners_fed():
             worker = min(self.workers, key=_busy_unless_full)
             replica = next((r for r in worker.replicas if r.state is ReplicaState.IDLE), None)
             if replica is None:
                 return
             self._run(self._queue.pop(self._outlook.running()), replica, worker)
+
+    def _keeps_listeners_fed(self) -> bool:
+        """Whether what is next has to wait although a replica may be idle: BATCH calls do not slow
+        others down below real time. They age: no wait is for ever."""
+        running = self._outlook.running()
+        return (
+            self._queue.next_class is Priority.BATCH
+            and any(generation.priority is not Priority.BATCH for generation in running)
+            and len(running) >= self.speed.fed(self.replica_count)
+        )
 
     def _run(self, generation: Generation, replica: Replica, worker: SupervisedWorker) -> None:
         self._stop_timer(generation)

@@ -60,6 +60,16 @@ class Speed:
         share = (busy - below) / (above - below)
         return known[below] + share * (known[above] - known[below])
 
+    def fed(self, replicas: int) -> int:
+        """How many of so many replicas can be busy with each of them in real time; at least 1."""
+        return max((n for n in range(1, replicas + 1) if self.total(n) >= n), default=1)
+
+    def listeners(self, replicas: int) -> int:
+        """How many listeners so many replicas keep fed. Replicas that are faster than real time
+        even when all are busy take turns between more."""
+        fed = self.fed(replicas)
+        return fed if fed < replicas else max(fed, int(self.total(replicas)))
+
     def _known(self) -> dict[int, float]:
         return {
             busy: made / self._time[busy]
