@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+from intone_server.audio.buffer import MAX_CHUNK_SECONDS
 from intone_server.audio.encoding import Encoded
 from intone_server.errors import IntoneError
 from intone_server.synthesis.announcing import error_notice, segment_finished, segment_started
@@ -28,6 +29,8 @@ from intone_server.synthesis.speech import SpeechConfig
 
 # How long before the listener runs dry the end of a part is sent at the latest.
 TAIL_SECONDS = 0.1
+# Audio is gathered into one message up to this share of what the listener has left to hear.
+GATHERED_SHARE = 0.25
 
 
 class Timeline:
@@ -253,7 +256,7 @@ class Timeline:
             if self._config.segment_events:
                 return segment_started(part, self.elapsed(part.started_at))
         if not part.closed:
-            if self.paused_until is not None:
+            if self.paused_until is not None or self._gathers(part):
                 return None
             following = self._items[1] if len(self._items) > 1 else None
             encoded = self._output.next_of(part, following)
@@ -264,6 +267,15 @@ class Timeline:
             self._count(part)
         self._items.popleft()
         return next(iter(self._report(part)), None)
+
+    def _gathers(self, part: Part) -> bool:
+        """Whether to wait for more of what is being spoken: fewer messages cost less, and the
+        listener has a multiple of it still to hear."""
+        if part.outcome is not None or self._config.max_ahead_seconds is not None:
+            return False
+        enough = self.playout.ahead(self._clock()) * GATHERED_SHARE
+        unsent = part.unsent_samples / self._config.model_rate_hertz
+        return unsent < min(enough, MAX_CHUNK_SECONDS)
 
     def _heard(self, encoded: Encoded, part: Part) -> AudioChunk:
         """A chunk that the listener hears as speech goes on."""
