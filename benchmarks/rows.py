@@ -88,9 +88,9 @@ def main() -> None:
     engine.attach(max(rows))
     torch.set_num_threads(arguments.threads)
     watches = {
-        "flow": Watch(engine._flow, "step"),
-        "begin": Watch(engine._decoding._rows, "begin"),
-        "finish": Watch(engine._decoding._rows, "finish"),
+        "flow": Watch(engine._rows._flow, "step"),
+        "begin": Watch(engine._rows._decoding._rows, "begin"),
+        "finish": Watch(engine._rows._decoding._rows, "finish"),
         "step": Watch(engine, "step"),
     }
     patience = Patience(PATIENCE_SECONDS)

@@ -14,7 +14,7 @@ from pocket_tts import TTSModel
 from pocket_tts.models import text_chunking
 from pocket_tts.models.flow_lm import FlowLMModel
 
-from intone_server.engines import pocket, pocket_private
+from intone_server.engines import pocket_private, pocket_rows
 from intone_server.engines.base import Ending, EngineError, EngineOptions, Job, Sampling, VoiceRef
 from intone_server.engines.pocket import PocketEngine
 from intone_server.engines.pocket_batch import DecoderRows
@@ -62,8 +62,8 @@ def all_rows_are_free_again(request: pytest.FixtureRequest) -> Any:
     yield
     if "engine" in request.fixturenames:
         engine = request.getfixturevalue("engine")
-        assert sorted(engine._free) == list(range(ROWS))
-        assert not engine._rows
+        assert sorted(engine._rows._free) == list(range(ROWS))
+        assert not engine._rows._running
         assert not engine.step()
 
 
@@ -248,7 +248,7 @@ def test_more_tokens_than_the_model_takes_are_spoken_piece_by_piece(
     words = " ".join(["zyxwvq"] * 12)
     other = job(1, seed=1, temperature=1.0, eos_threshold=-100.0)
     heard = speak(engine, {0: job(0, words, eos_threshold=-100.0), 8: other})
-    pieces = list(pocket.pieces(words, engine._tokens, pocket.MAX_TOKENS))
+    pieces = list(pocket_rows.pieces(words, engine._rows._tokens, pocket_rows.MAX_TOKENS))
     assert len(pieces) > 1
     theirs = [solo(model, tiny_pocket, job(0, piece, eos_threshold=-100.0)) for piece in pieces]
     assert difference(heard[0].audio, np.concatenate(theirs)) < 1e-5
@@ -261,7 +261,7 @@ def test_a_text_is_read_in_bounded_steps(
     tiny_pocket: TinyPocket,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pocket, "TOKENS_PER_STEP", 3)
+    monkeypatch.setattr(pocket_rows, "TOKENS_PER_STEP", 3)
     jobs = jobs_at_different_steps(eos_threshold=-100.0)
     heard = speak(engine, jobs)
     for step, one in jobs.items():
@@ -316,7 +316,7 @@ def test_a_job_stopped_before_it_begins_says_nothing(engine: PocketEngine) -> No
     [
         (job(7, voice="nobody"), "there is no voice 'nobody'"),
         (job(7, text=" \n "), "ValueError at text_chunking.py"),
-        (job(7, temperature=float("inf")), pocket.NOT_FINITE),
+        (job(7, temperature=float("inf")), pocket_rows.NOT_FINITE),
         (job(7, temperature=-1.0), "ValueError at pocket_batch.py"),
         (job(7, decode_steps=0), "ValueError at pocket_batch.py"),
         (job(7, noise_clamp=-1.0, temperature=1.0), "Error"),
@@ -347,9 +347,9 @@ def test_a_bad_voice_state_ends_its_row_alone(
             voice = {}
         whole(slot, voice, needed)
 
-    whole = engine._flow.begin
-    slot_of_bad = engine._free[-2]
-    monkeypatch.setattr(engine._flow, "begin", begin)
+    whole = engine._rows._flow.begin
+    slot_of_bad = engine._rows._free[-2]
+    monkeypatch.setattr(engine._rows._flow, "begin", begin)
     good, bad = job(0), job(1)
     heard = speak(engine, {0: good, 4: bad})
     assert heard[1].ending is Ending.FAILED
@@ -360,7 +360,7 @@ def test_a_bad_voice_state_ends_its_row_alone(
 def test_a_voice_that_is_too_long_for_the_caches_is_told(
     engine: PocketEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine._flow, "positions", 30)
+    monkeypatch.setattr(engine._rows._flow, "positions", 30)
     assert "ValueError" in speak(engine, {0: job(0)})[0].error
 
 
@@ -375,7 +375,7 @@ def test_an_error_of_all_rows_together_is_raised(
 
     one = job(0)
     with monkeypatch.context() as patched:
-        patched.setattr(engine._decoding._rows, part, fail)
+        patched.setattr(engine._rows._decoding._rows, part, fail)
         engine.start(one)
         with pytest.raises(RuntimeError, match="no memory"):
             engine.step()
@@ -400,12 +400,12 @@ def test_rows_are_used_fifty_times_over_without_growing(
         one_round(number)
     gc.collect()
     before = process.memory_info().rss
-    caches = [c.keys.data_ptr() for c in engine._flow._caches.values()]
+    caches = [c.keys.data_ptr() for c in engine._rows._flow._caches.values()]
     for number in range(50):
         heard = one_round(number)
     gc.collect()
     assert process.memory_info().rss - before < 4 << 20
-    assert [c.keys.data_ptr() for c in engine._flow._caches.values()] == caches
+    assert [c.keys.data_ptr() for c in engine._rows._flow._caches.values()] == caches
     theirs = solo(model, tiny_pocket, job(0, TEXTS[3], "bert", eos_threshold=-100.0))
     assert difference(heard[3].audio, theirs) < 1e-5
 

@@ -1,145 +1,102 @@
-"""Kyutai's pocket-tts, several generations at a time on one set of weights.
+"""Kyutai's pocket-tts. With the other `pocket` modules, the only importer of torch and pocket_tts.
 
-Every running generation is a row, which is a replica. A step makes one frame of each row that
-speaks; rows join and leave at any step, and none hears of the others.
+"Fact" numbers below are properties of pocket-tts 4.0.1 that `tests/test_pocket_server.py` checks.
 """
 
-import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from intone_server.audio import Samples
 from intone_server.engines.base import (
-    Ending,
+    CloningUnavailable,
     EngineError,
     EngineInfo,
     EngineOptions,
+    EngineVoice,
     Job,
     Output,
     Sampling,
     VoiceRef,
-    describe,
+    VoiceState,
 )
-from intone_server.engines.pocket_model import MAX_TOKENS, PocketModel
-from intone_server.engines.pocket_text import pieces
+from intone_server.engines.pocket_files import ADVICE, check_files, check_voice, is_config_file
 from intone_server.engines.pocket_tuning import available_cores, chosen_replicas, measured_speeds
 
 if TYPE_CHECKING:
-    import torch
-
-    from intone_server.engines.pocket_batch import DecoderRows, FlowRows, Sampler
-    from intone_server.engines.pocket_decoding import Decoding
-    from intone_server.engines.pocket_private import FlowParts, Prompt
-    from intone_server.engines.pocket_state import State
+    from intone_server.engines.pocket_batch import DecoderRows
+    from intone_server.engines.pocket_private import FlowParts
+    from intone_server.engines.pocket_rows import Rows
+    from intone_server.engines.pocket_state import StateFormat
+    from intone_server.engines.pocket_voices import PocketVoices
 
 log = structlog.stdlib.get_logger("intone.engine")
 
-# A step of so many rows takes longer than their frames last on any machine measured so far.
+# Twice the rows that are chosen at most when nobody says how many.
 MAX_ROWS = 16
-# Tokens of text that are read in one step, all rows together: about as much work as eight rows.
-# In int8 the library scales a text as a whole, so a part of it would come out differently.
-TOKENS_PER_STEP = 32
-# What MAX_TOKENS may become when the library prepares a text: a capital, a full stop, or eight
-# spaces before a short one.
-MAX_PROMPT_TOKENS = 80
-# A listener who has so much left to hear can wait for frames that are decoded together: they come
-# one step later, and a step takes less than this.
-PATIENT_SECONDS = 0.5
+# About four characters of English are one token.
+MAX_SEGMENT_CHARACTERS = 200
+
+_LANGUAGES = {
+    "english": "en",
+    "french": "fr",
+    "german": "de",
+    "portuguese": "pt",
+    "italian": "it",
+    "spanish": "es",
+    "dutch": "nl",
+}
 
 
-NOT_FINITE = "the model made samples that are no number"
-
-
-@dataclass(slots=True, eq=False)
-class Row:
-    """A running generation: its slot of the caches, and what is left to speak.
-
-    `dry_at` is when its listener has heard all that was made, on the monotonic clock.
-    """
-
-    job: Job
-    slot: int
-    voice: "State"
-    sampler: "Sampler"
-    prompts: "Iterator[Prompt]"
-    held: ExitStack
-    dry_at: float
-    reached_cap: bool = False
-    ended: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Piece:
-    """A prompt of a row while it is read and spoken: `read` tokens are read, `frames` are made, and
-    `decoded` of those are audio.
-
-    `latent` is the newest frame, shape (1, 1, latent); those that wait for the decoder are in
-    `waiting`, and `eos_frame` is where speech ended. `is_over`: no more frames will be made.
-    """
-
-    row: Row
-    prompt: "Prompt"
-    latent: "torch.Tensor"
-    waiting: "list[torch.Tensor]" = field(default_factory=list)
-    read: int = 0
-    frames: int = 0
-    decoded: int = 0
-    eos_frame: int | None = None
-    is_over: bool = False
-
-    def take(self, latent: "torch.Tensor", is_eos: bool, first_eos: int) -> None:
-        """Take the next frame, by the library's rule, unless speech was over before it."""
-        self.waiting.append(latent)
-        if is_eos and self.eos_frame is None and self.frames >= first_eos:
-            self.eos_frame = self.frames
-        if (
-            self.eos_frame is not None
-            and self.frames >= self.eos_frame + self.prompt.frames_after_eos
-        ):
-            self.is_over = True
-            return
-        self.latent = latent
-        self.frames += 1
-        if self.frames == self.prompt.max_frames:
-            self.is_over = self.row.reached_cap = True
-
-
-class PocketEngine(PocketModel):
-    """`Engine` over the parts of `pocket_tts.TTSModel`, several generations at a time.
-
-    A step reads up to TOKENS_PER_STEP tokens of the text of one row that is to begin, makes the
-    next latent of all rows that speak, and decodes. Decoding has a thread of its own and is a step
-    behind, except for the first frame of a row, which waits for nothing.
-    """
+class PocketEngine:
+    """`Engine` over `pocket_tts.TTSModel`, many generations at a time on one set of weights."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._capacity = 1
-        self.speeds: Mapping[int, float] = {}
+        self._model: Any = None
+        self._format: StateFormat
+        self._voices: PocketVoices
+        self._options = EngineOptions()
         self._flow_parts: FlowParts
         self._decoder: DecoderRows
-        self._flow: FlowRows
-        self._decoding: Decoding[Piece]
-        self._first_eos = 0
-        self._free: list[int] = []
-        self._started: deque[Job] = deque()
-        self._rows: list[Row] = []
-        self._reading: deque[Piece] = deque()
-        self._speaking: list[Piece] = []
+        self._rows: Rows
+        self.speeds: Mapping[int, float] = {}
 
     @property
     def capacity(self) -> int:
-        return self._capacity
+        return self._rows.count
 
     def load(self, options: EngineOptions) -> None:
-        super().load(options)
+        check_files(options.model)
+        for name, file in options.voices:
+            check_voice(name, Path(file))
+        # The library logs timings of every call, and in one warning the user's text.
+        logging.getLogger("pocket_tts").setLevel(logging.ERROR)
+        # It says which int8 kernels it found, which decides whether int8 is worth having.
+        logging.getLogger("pocket_tts.quantization").setLevel(logging.INFO)
+        try:
+            from pocket_tts import TTSModel
+        except ImportError as error:
+            raise EngineError(
+                f"--engine pocket: pocket-tts cannot be imported ({error}); "
+                "in a clone of intone: pip install '.[server]' -c constraints.txt"
+            ) from error
+        self._options = options
+        source = "config" if is_config_file(options.model) else "language"
+        try:
+            self._model = TTSModel.load_model(**{source: options.model}, quantize=options.quantize)
+        except Exception as error:
+            raise EngineError(
+                f"--model: {options.model} cannot be loaded: {error}. {ADVICE}"
+            ) from error
         from intone_server.engines.pocket_batch import DecoderRows
         from intone_server.engines.pocket_private import DecoderParts, FlowParts, check
+        from intone_server.engines.pocket_state import StateFormat
 
+        self._format = StateFormat(self._model, _model_name(options))
         check(self._model)
         self._flow_parts = FlowParts(self._model)
         # Here, so that all workers share what it makes of the weights.
@@ -148,217 +105,115 @@ class PocketEngine(PocketModel):
     def attach(self, replicas: int) -> EngineInfo:
         import torch
 
-        from intone_server.engines.pocket_batch import FlowRows
-        from intone_server.engines.pocket_decoding import Decoding
-        from intone_server.engines.pocket_private import first_frame_of_eos
+        from intone_server.engines.pocket_voices import PocketVoices
 
         if replicas > MAX_ROWS:
             raise EngineError(f"--replicas={replicas}: the pocket engine runs up to {MAX_ROWS}")
-        threads = self._options.threads or min(2, available_cores())
+        model, options = self._model, self._options
+        threads = options.threads or min(2, available_cores())
         torch.set_num_threads(max(1, threads // 2))
-        info = super().attach(replicas)
-        longest = MAX_PROMPT_TOKENS + self._model._estimate_max_gen_len(MAX_PROMPT_TOKENS)
-        rows = replicas or MAX_ROWS
-        self._flow = FlowRows(self._flow_parts, rows, self._longest_voice() + longest)
-        self._decoding = Decoding(self._decoder, own_thread=threads > 1)
-        self._first_eos = first_frame_of_eos(self._model)
-        self._free = list(range(rows))
-        self._capacity = rows
+        by_config = is_config_file(options.model)
+        language = "" if by_config else _LANGUAGES.get(options.model.split("_")[0], "")
+        self._voices = PocketVoices(
+            model, self._format, options, language, predefined=not by_config
+        )
+        if not model.has_voice_cloning:
+            log.warning(
+                "this model cannot clone voices: its weights are gated",
+                hint="accept the terms of kyutai/pocket-tts on the hub and set HF_TOKEN",
+            )
+        defaults = Sampling(
+            temperature=model.temp,
+            decode_steps=model.sampler_decode_steps,
+            eos_threshold=model.eos_threshold,
+            noise_clamp=model.noise_clamp,
+            frames_after_eos=model.model_recommended_frames_after_eos,
+        )
+        info = EngineInfo(
+            engine="pocket",
+            engine_version=version("pocket-tts"),
+            model=_model_name(options),
+            languages=(language,) if language else (),
+            features=self._features(),
+            sample_rate_hertz=model.sample_rate,
+            max_segment_characters=MAX_SEGMENT_CHARACTERS,
+            default_voice=self._voices.default,
+            voices=self._voices.load_first(),
+            sampling=defaults,
+            fingerprint=self._format.fingerprint,
+        )
+        self._rows = self._new_rows(defaults, replicas or MAX_ROWS, own_thread=threads > 1)
         if not replicas:
             # What all workers together need of the cores, each gets its share of.
-            share = min(1.0, available_cores() / (threads * self._options.workers))
-            alone = measured_speeds(self, info)
+            share = min(1.0, available_cores() / (threads * options.workers))
+            alone = measured_speeds(self._rows, self._voices.default)
             self.speeds = {rows: share * speed for rows, speed in alone.items()}
-            self._capacity = chosen_replicas(self.speeds)
-            self._free = list(range(self._capacity))
+            self._rows.use(chosen_replicas(self.speeds))
             log.info(
                 "replicas chosen",
-                replicas=self._capacity,
+                replicas=self.capacity,
                 speeds={rows: round(speed, 2) for rows, speed in self.speeds.items()},
             )
         return info
 
+    def load_voice(self, voice: VoiceRef) -> EngineVoice:
+        return self._voices.load(voice)
+
+    def make_state(self, prompt: Samples) -> VoiceState:
+        from intone_server.engines.pocket_making import encode, try_out
+
+        if not self._model.has_voice_cloning:
+            raise CloningUnavailable(
+                "the weights of this server cannot make voices from recordings; give a voice state "
+                "that was exported elsewhere"
+            )
+        state = encode(self._model, prompt)
+        return self._format.pack(state, try_out(self._model, state))
+
+    def check_state(self, data: bytes) -> VoiceState:
+        from intone_server.engines.pocket_making import MAX_POSITIONS
+
+        return self._format.pack(self._format.read(data, max_positions=MAX_POSITIONS))
+
     def start(self, job: Job) -> None:
-        self._started.append(job)
+        self._rows.start(job)
 
     def step(self) -> Sequence[Output]:
-        import torch
+        return self._rows.step()
 
-        outputs: list[Output] = []
-        with torch.inference_mode():
-            self._drop_stopped(outputs)
-            self._read_text(outputs)
-            self._make_frames(outputs)
-            begins = any(piece.frames == len(piece.waiting) for piece in self._speaking)
-            ends = any(piece.is_over for piece in self._speaking)
-            is_due = begins or ends or self._enough_waits()
-            if is_due or not self._speaking or self._decoding.is_done:
-                self._collect(outputs)
-            if is_due:
-                self._submit(outputs)
-            if begins:
-                self._collect(outputs)
-        return outputs
-
-    def _drop_stopped(self, outputs: list[Output]) -> None:
-        for job in [job for job in self._started if job.stop.is_set()]:
-            self._started.remove(job)
-            outputs.append(_ended(job, Ending.STOPPED))
-        for row in [row for row in self._rows if row.job.stop.is_set()]:
-            self._end(row, _ended(row.job, Ending.STOPPED), outputs)
-
-    def _read_text(self, outputs: list[Output]) -> None:
-        """Read some text of one row, which speaks once all of it is read."""
-        if not self._reading and self._started:
-            self._begin(self._started.popleft(), outputs)
-        if not self._reading:
-            return
-        piece = self._reading[0]
-        row, tokens = piece.row, piece.prompt.tokens
-        try:
-            if not piece.read:
-                needed = tokens.shape[1] + piece.prompt.max_frames
-                self._flow.begin(row.slot, row.voice, needed)
-            most = MAX_PROMPT_TOKENS if self._options.quantize else TOKENS_PER_STEP
-            some = tokens[:, piece.read : piece.read + most]
-            self._flow.read(row.slot, some)
-            piece.read += some.shape[1]
-            if piece.read == tokens.shape[1]:
-                self._flow.skip_noise(row.sampler)
-                self._reading.popleft()
-                self._speaking.append(piece)
-        except Exception as error:  # noqa: BLE001 - costs this row alone
-            self._end(row, _failed(row.job, error), outputs)
-
-    def _make_frames(self, outputs: list[Output]) -> None:
-        """The next latent of all that speak."""
-        if not self._speaking:
-            return
-        spoken = list(self._speaking)
-        frames = self._flow.step(
-            [piece.row.slot for piece in spoken],
-            [piece.latent for piece in spoken],
-            [piece.row.sampler for piece in spoken],
-        )
-        for piece, frame in zip(spoken, frames, strict=True):
-            if frame.is_finite:
-                piece.take(frame.latent, frame.is_eos, self._first_eos)
-            else:
-                # Silence instead would be a wrong sample that nobody hears of.
-                self._end(piece.row, _failed(piece.row.job, EngineError(NOT_FINITE)), outputs)
-
-    def _enough_waits(self) -> bool:
-        """Whether to decode what waits: at once for a listener who has little left to hear,
-        otherwise several frames in one call, which takes less time than one by one.
-
-        All rows that speak have as many frames waiting, but those that begin.
-        """
-        from intone_server.engines.pocket_batch import MAX_FRAMES_PER_CALL
-
-        if not self._speaking:
-            return False
-        soon = time.monotonic() + PATIENT_SECONDS
-        return len(self._speaking[0].waiting) == MAX_FRAMES_PER_CALL or any(
-            piece.row.dry_at < soon for piece in self._speaking
-        )
-
-    def _submit(self, outputs: list[Output]) -> None:
-        """Decode what waits; nothing is being decoded. A row that was over before its newest frame
-        has that decoded as well if others wait with it, so that all have as many, and nobody hears
-        it."""
-        import torch
-
-        spoken, self._speaking = self._speaking, []
-        unheard = [piece for piece in spoken if piece.frames > piece.decoded]
-        self._decoding.submit([(piece, torch.cat(piece.waiting, dim=1)) for piece in unheard])
-        self._speaking = [piece for piece in spoken if not piece.is_over]
-        for piece in spoken:
-            piece.waiting = []
-            if piece not in unheard:
-                self._advance(piece.row, outputs)
-
-    def _collect(self, outputs: list[Output]) -> None:
-        """Wait for the frames that are being decoded."""
-        for piece, samples in self._decoding.collect():
-            row = piece.row
-            if row.ended:
-                continue
-            heard = samples[: (piece.frames - piece.decoded) * self.frame_samples]
-            if len(heard):
-                outputs.append(Output(row.job.generation_id, heard))
-                seconds = len(heard) / self._model.sample_rate
-                row.dry_at = max(row.dry_at, time.monotonic()) + seconds
-                piece.decoded += len(heard) // self.frame_samples
-            if piece.decoded == piece.frames and piece not in self._speaking:
-                self._advance(row, outputs)
-
-    def _begin(self, job: Job, outputs: list[Output]) -> None:
-        """Give a job a row. Voices that are in memory take no time."""
-        from intone_server.engines.pocket_batch import Sampler
-
-        held = ExitStack()
-        try:
-            voice = held.enter_context(self._voices.use(job.voice)).state
-            sampler = Sampler(self._wanted(job.sampling), job.seed)
-        except Exception as error:  # noqa: BLE001 - costs this row alone
-            held.close()
-            outputs.append(_failed(job, error))
-            return
-        dry_at = time.monotonic() + job.ahead_seconds
-        row = Row(job, self._free.pop(), voice, sampler, self._prompts(job), held, dry_at)
-        self._rows.append(row)
-        self._advance(row, outputs)
-
-    def _advance(self, row: Row, outputs: list[Output]) -> None:
-        """Queue the next piece of a row, before rows that have not begun; without one, end it."""
-        try:
-            prompt = next(row.prompts, None)
-        except Exception as error:  # noqa: BLE001 - costs this row alone
-            self._end(row, _failed(row.job, error), outputs)
-            return
-        if prompt is None:
-            ending = Ending.NO_END if row.reached_cap else Ending.COMPLETE
-            self._end(row, _ended(row.job, ending), outputs)
-        else:
-            self._reading.append(Piece(row, prompt, self._flow.first_latent()))
-
-    def _end(self, row: Row, output: Output, outputs: list[Output]) -> None:
-        row.ended = True
-        row.held.close()
-        self._rows.remove(row)
-        self._reading = deque(piece for piece in self._reading if piece.row is not row)
-        self._speaking = [piece for piece in self._speaking if piece.row is not row]
-        self._free.append(row.slot)
-        outputs.append(output)
-
-    def _prompts(self, job: Job) -> "Iterator[Prompt]":
-        from intone_server.engines.pocket_private import prompts
-
-        after = self._wanted(job.sampling).frames_after_eos
-        for text in pieces(job.text, self._tokens, MAX_TOKENS):
-            yield from prompts(self._model, text, after)
-
-    def _wanted(self, sampling: Sampling) -> Sampling:
-        """With the model's own settings where the caller has none."""
-        chosen = {name: value for name, value in asdict(sampling).items() if value is not None}
-        return replace(self._defaults, **chosen)
-
-    def _longest_voice(self) -> int:
-        """Positions of the longest voice that can come."""
+    def _new_rows(self, defaults: Sampling, count: int, *, own_thread: bool) -> "Rows":
+        from intone_server.engines.pocket_batch import FlowRows
+        from intone_server.engines.pocket_decoding import Decoding
         from intone_server.engines.pocket_making import MAX_POSITIONS
-        from intone_server.engines.pocket_private import voice_length
+        from intone_server.engines.pocket_private import longest_speech, voice_length
+        from intone_server.engines.pocket_rows import MAX_PROMPT_TOKENS, Rows
 
-        longest = MAX_POSITIONS
+        positions = MAX_POSITIONS
         for name, _ in self._options.voices:
             with self._voices.use(VoiceRef(name)) as voice:
-                longest = max(longest, voice_length(voice.state))
-        return longest
+                positions = max(positions, voice_length(voice.state))
+        positions += MAX_PROMPT_TOKENS + longest_speech(self._model, MAX_PROMPT_TOKENS)
+        return Rows(
+            self._model,
+            FlowRows(self._flow_parts, count, positions),
+            Decoding(self._decoder, own_thread=own_thread),
+            self._voices,
+            defaults,
+            count=count,
+            # In int8 the library scales a text as a whole: parts of it would come out differently.
+            whole_texts=self._options.quantize,
+        )
+
+    def _features(self) -> frozenset[str]:
+        features = {"temperature", "eos_threshold", "noise_clamp", "frames_after_eos", "seed"}
+        features.add("voice_import")
+        # Other heads make their sample in one step, whatever is asked (fact 29).
+        if self._model.config.flow_lm.flow.type in ("lsd", "flow_matching"):
+            features.add("decode_steps")
+        if self._model.has_voice_cloning:
+            features.add("voice_cloning")
+        return frozenset(features)
 
 
-def _ended(job: Job, ending: Ending) -> Output:
-    return Output(job.generation_id, ending=ending)
-
-
-def _failed(job: Job, error: Exception) -> Output:
-    message = str(error) if isinstance(error, EngineError) else describe(error)
-    return Output(job.generation_id, ending=Ending.FAILED, error=message)
+def _model_name(options: EngineOptions) -> str:
+    return Path(options.model).stem

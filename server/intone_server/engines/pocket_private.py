@@ -170,12 +170,30 @@ def prompts(model: Any, text: str, frames_after_eos: int | None) -> Iterator[Pro
         prepared, guess = text_chunking.prepare_text_prompt(chunk, **options)
         tokens = conditioner.prepare(prepared)
         after = guess + _MORE_FRAMES_AFTER_EOS if frames_after_eos is None else frames_after_eos
-        yield Prompt(tokens, model._estimate_max_gen_len(tokens.shape[1]), after)
+        yield Prompt(tokens, longest_speech(model, tokens.shape[1]), after)
 
 
 def first_frame_of_eos(model: Any) -> int:
     """Frames before this one (counted from 0) cannot be the end of speech."""
     frames: int = model._MIN_FRAMES_BEFORE_EOS
+    return frames
+
+
+def samples_per_frame(model: Any) -> int:
+    """At the model's rate."""
+    samples: int = round(model.sample_rate / model.config.mimi.frame_rate)
+    return samples
+
+
+def token_count(model: Any, text: str) -> int:
+    """Tokens of a text as it is."""
+    count: int = model.flow_lm.conditioner.prepare(text).shape[1]
+    return count
+
+
+def longest_speech(model: Any, tokens: int) -> int:
+    """The library's own length cap for so many tokens, in frames."""
+    frames: int = model._estimate_max_gen_len(tokens)
     return frames
 
 

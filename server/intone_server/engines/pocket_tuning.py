@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from intone_server.engines.base import EngineInfo, Job, Sampling, VoiceRef
+from intone_server.engines.base import Job, Sampling, VoiceRef
 
 if TYPE_CHECKING:
-    from intone_server.engines.pocket import PocketEngine
+    from intone_server.engines.pocket_rows import Rows
 
 # Numbers of rows that are measured, up to the first that gains too little. On two cores 16 gain a
 # tenth over eight, and measuring them takes longer than all others together.
@@ -27,32 +27,31 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def measured_speeds(engine: "PocketEngine", info: EngineInfo) -> Mapping[int, float]:
+def measured_speeds(running: "Rows", voice: str) -> Mapping[int, float]:
     """Seconds of audio per second of all rows together, by how many there are."""
     jobs: list[Job] = []
     speeds: dict[int, float] = {}
-    frame_seconds = engine.frame_samples / info.sample_rate_hertz
     for rows in ROWS:
         while len(jobs) < rows:
             # Nothing ends by itself meanwhile: the end of speech is out of reach.
             sampling = Sampling(eos_threshold=float("inf"))
-            job = Job(-1 - len(jobs), TEXT, VoiceRef(info.default_voice), sampling, seed=0)
+            job = Job(-1 - len(jobs), TEXT, VoiceRef(voice), sampling, seed=0)
             jobs.append(job)
-            engine.start(job)
-            engine.step()
+            running.start(job)
+            running.step()
         for _ in range(WARM_UP_STEPS):
-            engine.step()
+            running.step()
         times = []
         for _ in range(STEPS):
             started_at = time.perf_counter()
-            engine.step()
+            running.step()
             times.append(time.perf_counter() - started_at)
-        speeds[rows] = rows * frame_seconds / statistics.median(times)
+        speeds[rows] = rows * running.frame_seconds / statistics.median(times)
         if speeds[rows] < WORTH * speeds.get(rows // 2, 0.0):
             break
     for job in jobs:
         job.stop.set()
-    engine.step()
+    running.step()
     return speeds
 
 
