@@ -23,6 +23,10 @@ class CloningUnavailable(Exception):
     """The model cannot make voices from recordings. The message, for callers, says why."""
 
 
+# Why a job failed. Silence instead of such samples would be a wrong one that nobody hears of.
+NOT_FINITE = "the model made samples that are no number"
+
+
 def describe(error: BaseException) -> str:
     """What a library raised and where, without its message, which may quote the user's text."""
     frames = traceback.extract_tb(error.__traceback__)

@@ -4,11 +4,12 @@ Shapes use B rows of a batch, t new positions per row, H heads of the queries, G
 values (G divides H), D numbers per head. All tensors are float32.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -20,7 +21,7 @@ class Rotation:
 
     def __init__(self, numbers_per_head: int, max_period: float) -> None:
         pairs = torch.arange(numbers_per_head // 2, dtype=torch.float32)
-        self._frequencies = torch.exp(pairs * (-np.log(max_period) * 2 / numbers_per_head))
+        self._frequencies = torch.exp(pairs * (-math.log(max_period) * 2 / numbers_per_head))
 
     def at(self, positions: torch.Tensor) -> torch.Tensor:
         """Factors for positions of shape (B, t): complex64 of shape (B, t, 1, D / 2)."""
@@ -37,10 +38,12 @@ class Cache:
 
     @classmethod
     def lazy(cls, rows: int, heads: int, places: int, numbers: int) -> "Cache":
-        """Zeros whose memory is taken page by page, when it is first written (calloc)."""
+        """Zeros whose memory is taken page by page, when it is first written. (numpy asks for huge
+        pages, of which a row uses a part.)"""
         shape = (rows, heads, places, numbers)
-        keys, values = (torch.from_numpy(np.zeros(shape, dtype=np.float32)) for _ in range(2))
-        return cls(keys, values)
+        size = 4 * math.prod(shape)
+        keys, values = (torch.frombuffer(mmap(-1, size), dtype=torch.float32) for _ in range(2))
+        return cls(keys.view(shape), values.view(shape))
 
     def fill(self, row: int, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Begin a row with keys and values of shape (positions, G, D)."""

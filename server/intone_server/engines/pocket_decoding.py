@@ -39,8 +39,8 @@ class Decoding(Generic[Key]):
 
     @property
     def is_done(self) -> bool:
-        """Whether `collect` need not wait."""
-        return self._is_busy and not self._done.empty()
+        """Whether there is something to collect, and no other thread has to be waited for."""
+        return self._is_busy and (not self._own_thread or not self._done.empty())
 
     def submit(self, latents: Sequence[tuple[Key, torch.Tensor]]) -> None:
         """Begin to decode the next latents of each key, shape (1, k, latent) each; k is the same
@@ -60,9 +60,13 @@ class Decoding(Generic[Key]):
         if latents:
             self._is_busy = True
             self._latents = [by_key[key] for key in self._order]
-            self._samples = {}
             if self._own_thread:
                 self._work.put(None)
+
+    def forget(self) -> None:
+        """No key is left, so that nothing of them is kept; nothing is being decoded."""
+        if self._order and not self._is_busy:
+            self.submit([])
 
     def collect(self) -> list[tuple[Key, Samples]]:
         """Wait for what was submitted: float32 samples of shape (k * frame,) for each key."""
@@ -78,7 +82,8 @@ class Decoding(Generic[Key]):
             error = self._begin() or self._finish()
         if error is not None:
             raise error
-        return [(key, self._samples[row]) for row, key in enumerate(self._order)]
+        samples, self._samples, self._latents = self._samples, {}, []
+        return [(key, samples[row]) for row, key in enumerate(self._order)]
 
     def _run(self) -> None:
         with torch.inference_mode():

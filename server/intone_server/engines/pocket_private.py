@@ -37,7 +37,7 @@ from intone_server.engines.pocket_convolution import (
     Layer,
     Residual,
 )
-from intone_server.engines.pocket_linear import EachRow, FewRows, is_int8, separate
+from intone_server.engines.pocket_linear import FewRows, each_row, is_int8, separate
 from intone_server.engines.pocket_state import State
 
 log = structlog.stdlib.get_logger("intone.engine")
@@ -269,7 +269,7 @@ class FlowParts(_Attentions):
         int8 = [module for module in modules if is_int8(module)]
         for module in modules:
             if type(module) is nn.Linear:
-                module.forward = EachRow(module) if int8 else FewRows(module)
+                module.forward = each_row(module) if int8 else FewRows(module)
         slow = [module for module in int8 if not separate(module)]
         for module in flow.flow_net.time_embed:
             module.forward = _RememberedTime(module)

@@ -63,4 +63,5 @@ class Piece:
         self.latent = latent
         self.frames += 1
         if self.frames == self.prompt.max_frames:
-            self.is_over = self.row.reached_cap = True
+            self.is_over = True
+            self.row.reached_cap = self.row.reached_cap or self.eos_frame is None

@@ -13,7 +13,15 @@ from typing import Any
 
 import torch
 
-from intone_server.engines.base import Ending, EngineError, Job, Output, Sampling, describe
+from intone_server.engines.base import (
+    NOT_FINITE,
+    Ending,
+    EngineError,
+    Job,
+    Output,
+    Sampling,
+    describe,
+)
 from intone_server.engines.pocket_batch import MAX_FRAMES_PER_CALL, FlowRows, Sampler
 from intone_server.engines.pocket_decoding import Decoding
 from intone_server.engines.pocket_private import (
@@ -35,10 +43,9 @@ MAX_PROMPT_TOKENS = 80
 # Tokens of text that are read in one step, all rows together: about as much work as eight rows.
 TOKENS_PER_STEP = 32
 # A listener who has so much left to hear can wait for frames that are decoded together: they come
-# one step later, and a step takes less than this.
+# up to three steps after the first of them was made.
 PATIENT_SECONDS = 0.5
-
-NOT_FINITE = "the model made samples that are no number"
+PATIENT_STEPS = 4
 
 
 class Rows:
@@ -71,7 +78,8 @@ class Rows:
         self._frame_samples = samples_per_frame(model)
         self.count = count
         self._free = list(range(count))
-        self._started: deque[Job] = deque()
+        self._started: deque[tuple[Job, float]] = deque()  # and when its listener runs dry
+        self._step_seconds = 0.0  # the last one took
         self._running: list[Row] = []
         self._reading: deque[Piece] = deque()
         self._speaking: list[Piece] = []
@@ -81,6 +89,11 @@ class Rows:
         """How long the audio of a frame lasts."""
         return self._frame_samples / float(self._model.sample_rate)
 
+    @property
+    def speaking(self) -> int:
+        """How many make frames now; the others read."""
+        return len(self._speaking)
+
     def use(self, count: int) -> None:
         """Run only so many from now on; none runs now."""
         self.count = count
@@ -88,14 +101,20 @@ class Rows:
 
     def start(self, job: Job) -> None:
         """As `Engine.start`."""
-        self._started.append(job)
+        self._started.append((job, time.monotonic() + job.ahead_seconds))
 
     def step(self) -> Sequence[Output]:
         """As `Engine.step`."""
         outputs: list[Output] = []
+        started_at = time.monotonic()
         with torch.inference_mode():
             self._drop_stopped(outputs)
             self._read_text(outputs)
+            more_to_read = bool(self._reading or self._started)
+            if more_to_read and not any(piece.frames for piece in self._speaking):
+                # Whoever began now would run dry while the others' texts are read.
+                self._collect(outputs)
+                return outputs
             self._make_frames(outputs)
             begins = any(piece.frames == len(piece.waiting) for piece in self._speaking)
             ends = any(piece.is_over for piece in self._speaking)
@@ -104,21 +123,24 @@ class Rows:
                 self._collect(outputs)
             if is_due:
                 self._submit(outputs)
-            if begins:
+            if begins and not more_to_read:
                 self._collect(outputs)
+            if not self._speaking:
+                self._decoding.forget()
+        self._step_seconds = time.monotonic() - started_at
         return outputs
 
     def _drop_stopped(self, outputs: list[Output]) -> None:
-        for job in [job for job in self._started if job.stop.is_set()]:
-            self._started.remove(job)
-            outputs.append(_ended(job, Ending.STOPPED))
+        for started in [started for started in self._started if started[0].stop.is_set()]:
+            self._started.remove(started)
+            outputs.append(_ended(started[0], Ending.STOPPED))
         for row in [row for row in self._running if row.job.stop.is_set()]:
             self._end(row, _ended(row.job, Ending.STOPPED), outputs)
 
     def _read_text(self, outputs: list[Output]) -> None:
         """Read some text of one row, which speaks once all of it is read."""
         if not self._reading and self._started:
-            self._begin(self._started.popleft(), outputs)
+            self._begin(*self._started.popleft(), outputs)
         if not self._reading:
             return
         piece = self._reading[0]
@@ -152,7 +174,6 @@ class Rows:
             if frame.is_finite:
                 piece.take(frame.latent, frame.is_eos, self._first_eos)
             else:
-                # Silence instead would be a wrong sample that nobody hears of.
                 self._end(piece.row, _failed(piece.row.job, EngineError(NOT_FINITE)), outputs)
 
     def _enough_waits(self) -> bool:
@@ -163,7 +184,7 @@ class Rows:
         """
         if not self._speaking:
             return False
-        soon = time.monotonic() + PATIENT_SECONDS
+        soon = time.monotonic() + max(PATIENT_SECONDS, PATIENT_STEPS * self._step_seconds)
         return len(self._speaking[0].waiting) == MAX_FRAMES_PER_CALL or any(
             piece.row.dry_at < soon for piece in self._speaking
         )
@@ -196,7 +217,7 @@ class Rows:
             if piece.decoded == piece.frames and piece not in self._speaking:
                 self._advance(row, outputs)
 
-    def _begin(self, job: Job, outputs: list[Output]) -> None:
+    def _begin(self, job: Job, dry_at: float, outputs: list[Output]) -> None:
         """Give a job a row. Voices that are in memory take no time."""
         held = ExitStack()
         try:
@@ -206,7 +227,6 @@ class Rows:
             held.close()
             outputs.append(_failed(job, error))
             return
-        dry_at = time.monotonic() + job.ahead_seconds
         row = Row(job, self._free.pop(), voice, sampler, self._prompts(job), held, dry_at)
         self._running.append(row)
         self._advance(row, outputs)

@@ -1,12 +1,14 @@
 """How many generations at a time make the most audio, measured at start."""
 
+import math
 import os
 import statistics
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from intone_server.engines.base import Job, Sampling, VoiceRef
+from intone_server.engines.base import EngineError, Job, Sampling, VoiceRef
 
 if TYPE_CHECKING:
     from intone_server.engines.pocket_rows import Rows
@@ -19,12 +21,19 @@ WORTH = 1.1
 # The steps of each that are timed, after some that are not: they fill caches.
 STEPS = 5
 WARM_UP_STEPS = 2
+CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 TEXT = "It takes so long to speak this sentence that all of the others are under way by then."
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use: by its affinity, and by the quota of its container, rounded
+    up (https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        quota, period = CPU_MAX.read_text().split()
+        return min(cores or 1, max(1, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError):  # none, or "max"
+        return cores or 1
 
 
 def measured_speeds(running: "Rows", voice: str) -> Mapping[int, float]:
@@ -38,7 +47,9 @@ def measured_speeds(running: "Rows", voice: str) -> Mapping[int, float]:
             job = Job(-1 - len(jobs), TEXT, VoiceRef(voice), sampling, seed=0)
             jobs.append(job)
             running.start(job)
-            running.step()
+        while running.speaking < rows:
+            if any(output.ending for output in running.step()):
+                raise EngineError(f"--replicas: {rows} generations at a time do not run here")
         for _ in range(WARM_UP_STEPS):
             running.step()
         times = []

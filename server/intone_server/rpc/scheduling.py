@@ -1,11 +1,14 @@
 """What a call asks of the admission queue, and whether it can have it."""
 
+import time
+
 from intone.v1 import tts_pb2
 from intone_server.errors import Overloaded, Reason
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.methods import Method
-from intone_server.scheduling.generation import Priority
+from intone_server.scheduling.generation import Later, Priority
 from intone_server.scheduling.scheduler import Scheduler
+from intone_server.synthesis.generations import UNHEARD_SECONDS
 from intone_server.synthesis.speech import SpeechConfig, estimated_seconds
 
 PRIORITIES = {
@@ -80,6 +83,7 @@ def check_done(
         priority=config.priority,
         client=config.client,
         estimated_seconds=estimated_seconds(text),
+        listener=Later(time.monotonic() + UNHEARD_SECONDS),
     ).done_seconds
     if done_seconds > deadline_seconds:
         what = f"all of this would be spoken in {done_seconds:.2f} s"

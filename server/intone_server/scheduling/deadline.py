@@ -12,7 +12,8 @@ FIRST_AUDIO_TARGET_SECONDS = 0.4
 # A stream whose listener has more than this left to hear yields to every other.
 FAR_AHEAD_SECONDS = 30.0
 # After each of these a waiting generation counts as one class higher. Long enough that what is
-# meant to wait leaves the replicas to listeners; a BATCH call is never left out for a minute.
+# meant to wait leaves the replicas to listeners; no segment of a BATCH call is left out for longer
+# than a minute, unless its listener is far ahead.
 AGEING_SECONDS = 30.0
 
 

@@ -2,6 +2,7 @@
 
 import enum
 import itertools
+from dataclasses import dataclass
 from typing import Protocol
 
 from intone_server.engines.base import Sampling, VoiceRef
@@ -67,6 +68,16 @@ class Nobody:
 
 
 NOBODY = Nobody()
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The listener of audio that nobody hears while it is made, who wants it `at` some time."""
+
+    at: float
+
+    def dry_at(self) -> float | None:
+        return self.at
 
 
 class Observer(Protocol):

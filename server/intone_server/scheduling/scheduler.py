@@ -166,27 +166,34 @@ class Scheduler:
 
     def on_lost(self, replicas: list[Replica]) -> None:
         """A worker is gone: what it ran is run once more elsewhere, unless it was heard."""
-        # All of them first: none of its replicas may be given anything now.
+        # All of them first: none of its replicas may be given anything now, and whoever hears of
+        # one may cancel another.
         lost = [generation for replica in replicas if (generation := replica.lost())]
         self._meter.restart(self._outlook.busy())
+        failed = [g for g in lost if g.has_audio or g.attempts > 1]
         for generation in lost:
             self._stop_timer(generation)
-            if generation.has_audio or generation.attempts > 1:
-                error = Unavailable(
-                    Reason.REPLICA_LOST,
-                    "the worker that spoke this segment was lost",
-                    retry_after=self.retry_after(),
-                )
-                self._fail(generation, GenerationStatus.FAILED, error)
+            if generation in failed:
+                self._finish(generation, GenerationStatus.FAILED)
             else:
-                generation.become(GenerationStatus.QUEUED)
-                generation.queued_at = self._clock()
-                self._queue.push(generation, again=True)
-                if generation.max_queue_wait_seconds is not None:
-                    left = generation.max_queue_wait_seconds - generation.queue_seconds
-                    self._after(generation, max(0.0, left), self._expire)
+                self._queue_again(generation)
+        for generation in failed:
+            error = Unavailable(
+                Reason.REPLICA_LOST,
+                "the worker that spoke this segment was lost",
+                retry_after=self.retry_after(),
+            )
+            generation.observer.on_failed(error)
         self._dispatch()
         self.on_change()
+
+    def _queue_again(self, generation: Generation) -> None:
+        generation.become(GenerationStatus.QUEUED)
+        generation.queued_at = self._clock()
+        self._queue.push(generation, again=True)
+        if generation.max_queue_wait_seconds is not None:
+            left = generation.max_queue_wait_seconds - generation.queue_seconds
+            self._after(generation, max(0.0, left), self._expire)
 
     def _dispatch(self) -> None:
         while len(self._queue) and not self._keeps_listeners_fed():
@@ -217,7 +224,10 @@ class Scheduler:
         ahead_seconds = 0.0 if dry_at is None else max(0.0, dry_at - generation.started_at)
         replica.start(generation, ahead_seconds)
         self._meter.busy(self._outlook.busy())
-        timeout = SEGMENT_TIMEOUT_FACTOR * generation.estimated_seconds + SEGMENT_TIMEOUT_SECONDS
+        # With all replicas busy each may be slower than real time.
+        slowness = max(1.0, self.replica_count / self.speed.total(self.replica_count))
+        expected = slowness * generation.estimated_seconds
+        timeout = SEGMENT_TIMEOUT_FACTOR * expected + SEGMENT_TIMEOUT_SECONDS
         self._after(generation, timeout, self._time_out)
         generation.observer.on_started()
         self.on_change()

@@ -1,10 +1,16 @@
 """The way of one stream's parts through the scheduler."""
 
+import time
+
+from intone_server.scheduling.generation import Later, Listener
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.events import Queued, Stats
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.timeline import Timeline
+
+# Where nobody listens, a segment yields to those whose listeners have less than this left.
+UNHEARD_SECONDS = 10.0
 
 
 class Generations:
@@ -30,7 +36,10 @@ class Generations:
         assert generation is not None
         generation.owner = self
         generation.priority, generation.client = self._config.priority, self._config.client
-        generation.listener = self._timeline.playout
+        listener: Listener = self._timeline.playout
+        if not self._config.is_heard:
+            listener = Later(time.monotonic() + UNHEARD_SECONDS)
+        generation.listener = listener
         if not self._config.queue_events:
             self._scheduler.submit(generation)
             return

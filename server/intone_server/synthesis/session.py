@@ -194,7 +194,8 @@ class Session:
         if is_open and source.advance() and self._state is SessionState.FINISHING:
             self._timeline.finish(self._finish_reason)
         waits = is_open and source.has_text
-        self._permit.talking = source.busy or waits
+        # Who waits for its listener, by its own `max_ahead`, needs no replica meanwhile.
+        self._permit.talking = source.busy or (waits and not self._timeline.paused_until)
         if not (source.busy or waits or self._timeline.has_audio):
             self._timeline.playout.all_said()
         self._room.set()

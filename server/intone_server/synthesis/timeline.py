@@ -111,14 +111,21 @@ class Timeline:
 
     @property
     def tail_due_at(self) -> float | None:
-        """When the end of a part that is kept back until the next one goes on has to be sent, or
-        the listener would miss it; None if there is no such end."""
-        waits = self._gives_tails and self._output.keeps_tail
-        return (self.playout.dry_at() or 0.0) - TAIL_SECONDS if waits else None
+        """When sound that is kept back has to be sent, or the listener would miss it: the end of a
+        part that waits for the next one, or what is gathered. None if there is none."""
+        dry_at = self.playout.dry_at() or 0.0
+        if self._gives_tails and self._output.keeps_tail:
+            return dry_at - TAIL_SECONDS
+        head = self._items[0] if self._items else None
+        if isinstance(head, Part) and self._gathers(head) and head.unsent_samples:
+            unsent = head.unsent_samples / self._config.model_rate_hertz
+            return dry_at - unsent / GATHERED_SHARE
+        return None
 
     def give_tail(self) -> None:
         """Send it now."""
-        self._output.give_tail()
+        if self._output.keeps_tail:
+            self._output.give_tail()
 
     @property
     def paused_until(self) -> float | None:

@@ -17,6 +17,7 @@ import numpy as np
 import structlog
 
 from intone_server.engines.base import (
+    NOT_FINITE,
     Ending,
     Engine,
     EngineError,
@@ -76,11 +77,14 @@ def _bring_up(spec: WorkerSpec) -> tuple[Engine, EngineInfo]:
     """The engine, attached and warmed up."""
     engine = loaded_engine(spec)
     info = engine.attach(spec.replicas)
-    engine.start(Job(0, WARM_UP_TEXT, VoiceRef(info.default_voice), Sampling(), seed=0))
+    job = Job(0, WARM_UP_TEXT, VoiceRef(info.default_voice), Sampling(), seed=0)
+    engine.start(job)
     spoken = 0
     while True:
         for output in engine.step():
             spoken += 0 if output.samples is None else len(output.samples)
+            if spoken:
+                job.stop.set()  # by now everything was used once
             if output.ending is Ending.FAILED or (output.ending and not spoken):
                 raise RuntimeError(f"the warm-up segment failed: {output.error or 'no audio'}")
             if output.ending:
@@ -151,11 +155,8 @@ class Worker:
             if np.isfinite(samples).all():
                 self._reports.put(Audio(generation_id, samples.tobytes()))
             else:
-                # Silence instead would be a wrong sample that nobody hears of.
                 job.stop.set()
-                self._reports.put(
-                    Failed(generation_id, "the model made samples that are no number")
-                )
+                self._reports.put(Failed(generation_id, NOT_FINITE))
         if output.ending is None:
             return
         self._running.discard(generation_id)
