@@ -18,6 +18,7 @@ from intone_server.engines import pocket_private, pocket_rows
 from intone_server.engines.base import Ending, EngineError, EngineOptions, Job, Sampling, VoiceRef
 from intone_server.engines.pocket import PocketEngine
 from intone_server.engines.pocket_batch import DecoderRows
+from intone_server.engines.pocket_linear import EachRow, RowByRow, each_row
 from intone_server.engines.pocket_private import DecoderParts
 from tiny_pocket import TinyPocket, make_config, make_tiny_pocket
 
@@ -286,6 +287,49 @@ def test_a_row_without_an_end_is_told_from_one_with(engine: PocketEngine) -> Non
     heard = speak(engine, {0: job(0), 1: job(1, eos_threshold=-100.0)})
     assert heard[0].ending is Ending.NO_END
     assert heard[1].ending is Ending.COMPLETE
+
+
+def test_speech_that_ends_just_before_the_cap_has_an_end(engine: PocketEngine) -> None:
+    """Also if the frames that were to follow it do not fit."""
+    one = job(0, eos_threshold=-100.0, frames_after_eos=100)
+    assert speak(engine, {0: one})[0].ending is Ending.COMPLETE
+
+
+def test_texts_that_come_together_are_read_before_anyone_begins(engine: PocketEngine) -> None:
+    """Who began first would run dry while the others' texts are read."""
+    for number in range(3):
+        engine.start(job(number))
+    heard: dict[int, list[int]] = defaultdict(list)
+    for step in range(12):
+        for output in engine.step():
+            if output.samples is not None:
+                heard[output.generation_id].append(step)
+        if len(heard) == 3:
+            break
+    assert {steps[0] for steps in heard.values()} == {2}
+    for row in engine._rows._running:
+        row.job.stop.set()
+    engine.step()
+
+
+def test_what_is_over_is_forgotten(engine: PocketEngine) -> None:
+    speak(engine, {0: job(0, eos_threshold=-100.0)})
+    engine.step()
+    assert not engine._rows._decoding._order
+
+
+def test_products_that_are_not_exact_here_are_made_row_by_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = torch.nn.Linear(48, 96)
+    x = torch.randn(5, 1, 48)
+    alone = torch.cat([module(row) for row in x.split(1)])
+    with torch.inference_mode():
+        assert torch.equal(each_row(module)(x), alone)
+        inexact = lambda self, x: torch.nn.functional.linear(x, self._module.weight)  # noqa: E731
+        monkeypatch.setattr(EachRow, "__call__", inexact)
+        assert isinstance(each_row(module), RowByRow)
+        assert torch.equal(each_row(module)(x), alone)
 
 
 def test_a_stopped_row_leaves_at_the_next_step_and_the_others_hear_nothing_of_it(

@@ -1,5 +1,7 @@
 """How many rows the pocket engine runs when nobody says."""
 
+from pathlib import Path
+
 import pytest
 
 from intone_server.engines import pocket_tuning
@@ -53,6 +55,18 @@ def test_workers_share_the_cores(tiny_pocket: TinyPocket, monkeypatch: pytest.Mo
     engine.attach(0)
     assert engine.speeds == {1: 1.0, 2: 2.0}
     assert engine.capacity == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "cores"), [("150000 100000", 2), ("50000 100000", 1), ("max 100000", 8), ("", 8)]
+)
+def test_the_quota_of_a_container_counts(
+    said: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.max").write_text(said)
+    monkeypatch.setattr(pocket_tuning, "CPU_MAX", tmp_path / "cpu.max")
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert pocket_tuning.available_cores() == cores
 
 
 def test_a_number_that_was_set_is_not_measured(tiny_pocket: TinyPocket) -> None:

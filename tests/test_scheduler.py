@@ -209,6 +209,35 @@ async def test_a_lost_generation_keeps_to_its_longest_wait() -> None:
     assert heard(only) == ["started", Reason.QUEUE_WAIT_EXCEEDED]
 
 
+async def test_who_hears_of_a_lost_generation_may_cancel_its_peers() -> None:
+    """A dialogue with ABORT has several on one worker; nobody else's may hang."""
+    scheduler, worker = scheduler_of(4)
+    spoken, peer, heard_peer, other = (generation() for _ in range(4))
+
+    class Abort(Observer):
+        def on_failed(self, error: IntoneError) -> None:
+            super().on_failed(error)
+            peer.cancel()
+            heard_peer.cancel()
+
+    spoken.observer = Abort()
+    for each in (spoken, peer, heard_peer, other):
+        scheduler.submit(each)
+    spoken.has_audio = heard_peer.has_audio = True
+    scheduler.on_lost(worker.replicas)
+    assert heard(spoken) == ["started", Reason.REPLICA_LOST]
+    assert peer.status is GenerationStatus.CANCELLED
+    assert heard_peer.status is GenerationStatus.FAILED
+    assert other.status is GenerationStatus.QUEUED
+    for replica in worker.replicas:
+        replica.replaced()
+        replica.ready(worker.link)  # type: ignore[arg-type]
+    scheduler.on_idle()
+    assert other.status is GenerationStatus.RUNNING
+    assert not len(scheduler._queue)
+    other.cancel()
+
+
 async def test_no_replica_of_a_lost_worker_is_given_anything() -> None:
     scheduler, worker = scheduler_of(2)
     only = generation()
