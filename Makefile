@@ -48,7 +48,7 @@ proto: $(VENV)/lint.stamp  ## Make the committed stubs from protos/
 	  --python_out=$(STUBS) --pyi_out=$(STUBS) --grpc_python_out=$(STUBS) \
 	  --mypy_grpc_out=quiet:$(STUBS) $(PROTOS)
 
-bench: $(VENV)/bench.stamp  ## Compare speed and latency with the bare library
+bench: $(VENV)/bench.stamp  ## Compare with the library and pocket-tts serve (50 minutes)
 	$(BIN)/python -m benchmarks
 
 clean:  ## Remove what make made

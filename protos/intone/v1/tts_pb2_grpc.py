@@ -105,7 +105,8 @@ class TextToSpeechServiceServicer:
         are free and delivered in the order of the script; a line that fails does not cost the others.
         All mistakes of a script are reported at once, before anything is spoken. The call is OK if
         anything was heard, else it fails with the error of the first item that failed. The same script
-        with the same seed gives the same samples, whatever runs at the same time.
+        with the same seed gives the same samples to within a step of 16 bits, whatever runs at the
+        same time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

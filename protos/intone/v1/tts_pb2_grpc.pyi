@@ -58,7 +58,8 @@ class TextToSpeechServiceStub:
     are free and delivered in the order of the script; a line that fails does not cost the others.
     All mistakes of a script are reported at once, before anything is spoken. The call is OK if
     anything was heard, else it fails with the error of the first item that failed. The same script
-    with the same seed gives the same samples, whatever runs at the same time.
+    with the same seed gives the same samples to within a step of 16 bits, whatever runs at the
+    same time.
     """
 
 @_typing.type_check_only
@@ -87,7 +88,8 @@ class TextToSpeechServiceAsyncStub(TextToSpeechServiceStub):
     are free and delivered in the order of the script; a line that fails does not cost the others.
     All mistakes of a script are reported at once, before anything is spoken. The call is OK if
     anything was heard, else it fails with the error of the first item that failed. The same script
-    with the same seed gives the same samples, whatever runs at the same time.
+    with the same seed gives the same samples to within a step of 16 bits, whatever runs at the
+    same time.
     """
 
 class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -143,7 +145,8 @@ class TextToSpeechServiceServicer(metaclass=_abc_1.ABCMeta):
         are free and delivered in the order of the script; a line that fails does not cost the others.
         All mistakes of a script are reported at once, before anything is spoken. The call is OK if
         anything was heard, else it fails with the error of the first item that failed. The same script
-        with the same seed gives the same samples, whatever runs at the same time.
+        with the same seed gives the same samples to within a step of 16 bits, whatever runs at the
+        same time.
         """
 
 def add_TextToSpeechServiceServicer_to_server(servicer: TextToSpeechServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
