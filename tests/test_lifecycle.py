@@ -105,12 +105,16 @@ def test_sigterm_to_the_whole_group_lets_a_stream_finish() -> None:
         assert server.process.wait(10) == 0
 
 
-def test_an_idle_stream_ends_with_ok_when_the_server_drains() -> None:
+@pytest.mark.parametrize("max_text_delay", [1, 50])
+def test_an_idle_stream_ends_with_ok_when_the_server_drains(max_text_delay: int) -> None:
+    config = tts_pb2.SpeechConfig()
+    config.segmentation.max_text_delay.seconds = max_text_delay
     with running_server("--engine", "fake") as server:
         with grpc.insecure_channel(server.address) as channel:
             stop_writing = threading.Event()
 
             def requests() -> Iterator[tts_pb2.SynthesizeRequest]:
+                yield tts_pb2.SynthesizeRequest(config=config)
                 yield tts_pb2.SynthesizeRequest(text="Hello.")
                 yield tts_pb2.SynthesizeRequest(flush=tts_pb2.Flush())
                 stop_writing.wait(20)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 # How long before its end an idle stream, or a session, is told; half of a shorter limit.
 IDLE_NOTICE_SECONDS = 10.0
 SESSION_NOTICE_SECONDS = 60.0
+# When the server shuts down, a stream with nothing to say ends this long after its last text at the
+# latest, whatever pause it allows: more of a sentence would have come by then.
+DRAIN_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Deadlines:
         if situation.starving and self._max_text_delay_seconds is not None:
             yield paused_at, Due.TEXT_DELAY
         elif situation.draining and situation.idle:
-            yield paused_at, Due.DRAINED
+            yield min(paused_at, self._text_at + DRAIN_PAUSE_SECONDS), Due.DRAINED
         if situation.idle:
             idle_at = max(self._heard_at, self._busy_at) + self._limits.idle_timeout_seconds
             yield idle_at, Due.IDLE_END
