@@ -88,7 +88,7 @@ def compare(
         able = [c for c in contenders if c.serves_many or load.streams == 1]
         for _ in range(load.turns):
             for contender in able if number % 2 == 0 else reversed(able):
-                turn = _turn(contender, load, number, patience)
+                turn = take_turn(contender, load, number, patience)
                 turns.append(turn)
                 done += turn_seconds(weights, contender.name, load)
                 left = (time.monotonic() - started_at) * (expected - done) / done
@@ -123,7 +123,9 @@ def first_audio(
     return {c.name: [seconds[c.name] for seconds in kept] for c in contenders}
 
 
-def _turn(contender: Contender, load: Load, number: int, patience: machine.Patience) -> Turn:
+def take_turn(contender: Contender, load: Load, number: int, patience: machine.Patience) -> Turn:
+    """One turn: all streams of `load` begin together. `number` is that of its round."""
+
     def speak() -> list[Call | None]:
         barrier = threading.Barrier(load.streams)
 

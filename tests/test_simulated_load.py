@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
+from benchmarks.simulation import Call, World
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from intone_server.scheduling.deadline import (
 from intone_server.scheduling.forecast import UNFINISHED_SHARE
 from intone_server.scheduling.generation import GenerationStatus, Priority
 from intone_server.scheduling.policy import FifoPolicy, Policy
-from simulation import Call, World
 
 PolicyMaker = Callable[[Callable[[], float]], Policy]
 
