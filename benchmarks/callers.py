@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from functools import partial
 
-from intone_server.engines.pocket_model import MAX_SEGMENT_CHARACTERS
+from intone_server.engines.pocket import MAX_SEGMENT_CHARACTERS
 
 from benchmarks.pod_speed import PodSpeed
 from benchmarks.simulation import Call, Pod, PolicyMaker, Time

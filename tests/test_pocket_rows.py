@@ -269,14 +269,16 @@ def test_a_text_is_read_in_bounded_steps(
         theirs = solo(model, tiny_pocket, one)
         assert difference(heard[one.generation_id].audio, theirs) < 1e-5
         tokens = model.flow_lm.conditioner.prepare(one.text).shape[1]
-        assert heard[one.generation_id].first_step == step + -(-tokens // 3) - 1
+        first_step = heard[one.generation_id].first_step
+        assert first_step is not None
+        assert first_step >= step + -(-tokens // 3) - 1
 
 
 def test_the_first_frame_comes_with_the_step_that_has_read_the_text(
     engine: PocketEngine,
 ) -> None:
     heard = speak(engine, {0: job(0), 7: job(1, TEXTS[2])})
-    assert heard[0].first_step == 0
+    assert heard[0].first_step == 1, "one step for others whose texts came meanwhile"
     assert heard[1].first_step == 7
 
 
@@ -297,16 +299,16 @@ def test_speech_that_ends_just_before_the_cap_has_an_end(engine: PocketEngine) -
 
 def test_texts_that_come_together_are_read_before_anyone_begins(engine: PocketEngine) -> None:
     """Who began first would run dry while the others' texts are read."""
-    for number in range(3):
-        engine.start(job(number))
     heard: dict[int, list[int]] = defaultdict(list)
     for step in range(12):
+        if step < 3:  # each comes while the one before is read
+            engine.start(job(step))
         for output in engine.step():
             if output.samples is not None:
                 heard[output.generation_id].append(step)
         if len(heard) == 3:
             break
-    assert {steps[0] for steps in heard.values()} == {2}
+    assert {steps[0] for steps in heard.values()} == {3}
     for row in engine._rows._running:
         row.job.stop.set()
     engine.step()
@@ -421,6 +423,7 @@ def test_an_error_of_all_rows_together_is_raised(
     with monkeypatch.context() as patched:
         patched.setattr(engine._rows._decoding._rows, part, fail)
         engine.start(one)
+        assert not engine.step()  # it reads the text
         with pytest.raises(RuntimeError, match="no memory"):
             engine.step()
     one.stop.set()

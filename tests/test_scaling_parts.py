@@ -80,8 +80,7 @@ def test_pods_do_not_slow_each_other_down() -> None:
 
 def test_speeds_between_those_given_follow_the_servers_rule() -> None:
     speed = PodSpeed.of(parse_speeds("1:3,2:3.5,4:4.8,8:7.4"), 0.1)
-    # 5 rows are kept in real time, with headroom, and 6 are not.
-    assert speed.totals == pytest.approx((3.0, 3.5, 4.15, 4.8, 5.45))
+    assert speed.totals == pytest.approx((3.0, 3.5, 4.15, 4.8, 5.45, 6.1, 6.75, 7.4))
     assert len(PodSpeed.of({1: 3.0}, 0.1, replicas=2).totals) == 2
 
 

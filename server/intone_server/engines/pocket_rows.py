@@ -109,12 +109,13 @@ class Rows:
         started_at = time.monotonic()
         with torch.inference_mode():
             self._drop_stopped(outputs)
-            self._read_text(outputs)
-            more_to_read = bool(self._reading or self._started)
-            if more_to_read and not any(piece.frames for piece in self._speaking):
-                # Whoever began now would run dry while the others' texts are read.
+            has_read = self._read_text(outputs)
+            if has_read and not any(piece.frames for piece in self._speaking):
+                # Callers come in bursts. Whoever began now would run dry while the texts of the
+                # others are read, which may have come in the meantime.
                 self._collect(outputs)
                 return outputs
+            more_to_read = bool(self._reading or self._started)
             self._make_frames(outputs)
             begins = any(piece.frames == len(piece.waiting) for piece in self._speaking)
             ends = any(piece.is_over for piece in self._speaking)
@@ -137,12 +138,12 @@ class Rows:
         for row in [row for row in self._running if row.job.stop.is_set()]:
             self._end(row, _ended(row.job, Ending.STOPPED), outputs)
 
-    def _read_text(self, outputs: list[Output]) -> None:
-        """Read some text of one row, which speaks once all of it is read."""
+    def _read_text(self, outputs: list[Output]) -> bool:
+        """Read some text of one row, which speaks once all of it is read. Whether there was any."""
         if not self._reading and self._started:
             self._begin(*self._started.popleft(), outputs)
         if not self._reading:
-            return
+            return False
         piece = self._reading[0]
         row, tokens = piece.row, piece.prompt.tokens
         try:
@@ -159,6 +160,7 @@ class Rows:
                 self._speaking.append(piece)
         except Exception as error:  # noqa: BLE001 - costs this row alone
             self._end(row, _failed(row.job, error), outputs)
+        return True
 
     def _make_frames(self, outputs: list[Output]) -> None:
         """The next latent of all that speak."""
