@@ -9,12 +9,11 @@ import random
 from dataclasses import dataclass
 from functools import partial
 
-from intone_server.engines.pocket import MAX_SEGMENT_CHARACTERS
-
 from benchmarks.pod_speed import PodSpeed
 from benchmarks.simulation import Call, Pod, PolicyMaker, Time
 from intone_client._bench.plan import Texts, random_for, think_times
 from intone_client._bench.texts import TextLengths
+from intone_server.engines.pocket import MAX_SEGMENT_CHARACTERS
 from intone_server.errors import Overloaded
 from intone_server.scheduling.admission import Admission, MeasuredLimit
 from intone_server.scheduling.deadline import DeadlinePolicy
