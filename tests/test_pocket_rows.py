@@ -18,7 +18,7 @@ from intone_server.engines import pocket_private, pocket_rows
 from intone_server.engines.base import Ending, EngineError, EngineOptions, Job, Sampling, VoiceRef
 from intone_server.engines.pocket import PocketEngine
 from intone_server.engines.pocket_batch import DecoderRows
-from intone_server.engines.pocket_linear import EachRow, RowByRow, each_row
+from intone_server.engines.pocket_linear import EachRow, OneByOne, each_row
 from intone_server.engines.pocket_private import DecoderParts
 from tiny_pocket import TinyPocket, make_config, make_tiny_pocket
 
@@ -330,7 +330,7 @@ def test_products_that_are_not_exact_here_are_made_row_by_row(
         assert torch.equal(each_row(module)(x), alone)
         inexact = lambda self, x: torch.nn.functional.linear(x, self._module.weight)  # noqa: E731
         monkeypatch.setattr(EachRow, "__call__", inexact)
-        assert isinstance(each_row(module), RowByRow)
+        assert isinstance(each_row(module), OneByOne)
         assert torch.equal(each_row(module)(x), alone)
 
 
