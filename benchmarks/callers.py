@@ -72,8 +72,8 @@ class Server(Pod):
         super().__init__(time, policy, speed.totals, speed.first_audio_seconds)
         for busy, total_speed in enumerate(speed.totals, 1):
             self.scheduler.speed.learn(busy, total_speed)  # as it measures it at start
-        limit = MeasuredLimit(lambda: len(self.replicas), self.scheduler.listeners)
-        self.admission = Admission(setup.callers, limit)
+        limit = MeasuredLimit(lambda: len(self.replicas), self.scheduler.outlook.listeners)
+        self.admission = Admission(lambda: setup.callers, limit)
         self.admission.started = True
         self.admission.ready = lambda: True
         self.admission.retry_after = self.scheduler.retry_after

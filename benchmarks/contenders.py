@@ -106,8 +106,8 @@ class PocketServe:
         self._popen = process
         self.process = psutil.Process(process.pid)
 
-    def speak(self, text: str, *, first_only: bool = False) -> Call:  # noqa: ARG002
-        # Always to its end: it goes on speaking when nobody listens any more.
+    def speak(self, text: str, *, first_only: bool = False) -> Call:  # noqa: ARG002 - it goes on speaking
+        # Always to its end: it does not notice that nobody listens any more.
         body = urllib.parse.urlencode({"text": text})
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         sizes = []

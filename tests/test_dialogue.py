@@ -11,7 +11,7 @@ import pytest
 from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import Ending
 from intone_server.errors import IntoneError, Reason, SynthesisFailed
-from intone_server.scheduling.admission import Admission
+from intone_server.scheduling.admission import Admission, FixedLimit
 from intone_server.scheduling.replica import Replica
 from intone_server.synthesis import events
 from intone_server.synthesis.deadlines import SessionLimits
@@ -46,7 +46,7 @@ class Stage:
 
     def __init__(self, *contents: object, replicas: int = 3, **script: object) -> None:
         self.scheduler, self.worker = scheduler_of(replicas)
-        self.admission = Admission(4, 4)
+        self.admission = Admission(lambda: 4, FixedLimit(4))
         self.admission.started, self.admission.ready = True, lambda: True
         self.permit = self.admission.admit(stream=False)
         self.contents = contents
@@ -88,7 +88,7 @@ class Stage:
         self.permit.__exit__(None, None, None)
         for replica in self.worker.replicas:
             self._release(replica)
-        assert not self.scheduler.load().queue_depth
+        assert not self.scheduler.outlook.load().queue_depth
         assert (self.admission.open, self.admission.talking) == (0, 0)
 
     @property
@@ -370,10 +370,10 @@ async def test_a_dialogue_gets_no_more_than_its_share_while_others_wait() -> Non
 async def test_at_most_one_of_its_segments_waits() -> None:
     async with Stage("One.", "Two.", "Three.", "Four.", replicas=1, max_concurrency=4) as stage:
         assert stage.running == ["One."]
-        assert stage.scheduler.load().queue_depth == 1
+        assert stage.scheduler.outlook.load().queue_depth == 1
         stage.speak("One.")
         assert stage.running == ["Two."]
-        assert stage.scheduler.load().queue_depth == 1
+        assert stage.scheduler.outlook.load().queue_depth == 1
 
 
 async def test_every_item_is_planned_before_anything_runs() -> None:
@@ -465,7 +465,7 @@ async def test_what_is_spoken_again_may_wait_no_longer_than_was_asked() -> None:
     async with Stage("One.", "Two.", replicas=2, config=config) as stage:
         stage.speak("Two.", end=False)
         stage.lose("Two.")
-        assert stage.scheduler.load().queue_depth == 1, "the other replica is busy"
+        assert stage.scheduler.outlook.load().queue_depth == 1, "the other replica is busy"
         await asyncio.sleep(0.15)
         stage.speak("One.", value=0.1)
         heard = await stage.heard()

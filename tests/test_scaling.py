@@ -49,7 +49,7 @@ def test_every_call_ends_served_or_refused(setup: Setup) -> None:
         if asked.first_audio_seconds is not None:
             assert asked.first_audio_seconds >= setup.speed.first_audio_seconds - 1e-6
     for pod in callers.pods:
-        load = pod.scheduler.load()
+        load = pod.scheduler.outlook.load()
         assert (load.replicas_busy, load.queue_depth, pod.admission.open) == (0, 0, 0)
     assert -1e-9 <= callers.busy_share <= 1 + 1e-9
 

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from intone_server.engines.base import Ending, Sampling
 from intone_server.errors import IntoneError, Overloaded, Reason, Unavailable
-from intone_server.scheduling.admission import TALKING_PER_REPLICA, Admission, MeasuredLimit
+from intone_server.scheduling.admission import (
+    TALKING_PER_REPLICA,
+    Admission,
+    FixedLimit,
+    MeasuredLimit,
+)
 from intone_server.scheduling.generation import Generation, GenerationStatus, Priority
 from intone_server.scheduling.policy import FifoPolicy
 from intone_server.scheduling.replica import Replica, ReplicaState
@@ -127,7 +132,7 @@ async def test_whatever_happens_a_replica_runs_one_generation_and_none_is_forgot
         idle = [r for r in worker.replicas if r.state is ReplicaState.IDLE]
         waiting = [g for g in everything if g.status is GenerationStatus.QUEUED]
         assert not (idle and waiting), "work conserving"
-        assert scheduler.load().queue_depth == len(waiting)
+        assert scheduler.outlook.load().queue_depth == len(waiting)
     # Let everything end: nothing may be left over.
     for _ in range(len(everything) + replicas):
         for replica in worker.replicas:
@@ -257,7 +262,7 @@ def test_an_illegal_transition_raises() -> None:
 
 class TestAdmission:
     def admission(self) -> Admission:
-        admission = Admission(stream_limit=2, talking_limit=1)
+        admission = Admission(lambda: 2, FixedLimit(1))
         admission.started = True
         admission.ready = lambda: True
         return admission
@@ -279,7 +284,7 @@ class TestAdmission:
         assert caught.value.reason is Reason.QUEUE_FULL
 
     def test_before_the_model_is_loaded_it_is_starting_and_later_without_a_replica(self) -> None:
-        admission = Admission(1, 1)
+        admission = Admission(lambda: 1, FixedLimit(1))
         with pytest.raises(Unavailable) as caught:
             admission.check_available()
         assert caught.value.reason is Reason.STARTING
@@ -297,7 +302,7 @@ class TestAdmission:
 
     def measured(self, *, replicas: int, listeners: int) -> Admission:
         self.listeners = listeners
-        admission = Admission(100, MeasuredLimit(lambda: replicas, lambda: self.listeners))
+        admission = Admission(lambda: 100, MeasuredLimit(lambda: replicas, lambda: self.listeners))
         admission.started = True
         admission.ready = lambda: True
         return admission

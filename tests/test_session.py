@@ -11,7 +11,7 @@ import pytest
 from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import Ending, Sampling, VoiceRef
 from intone_server.errors import InternalError, InvalidRequest, SynthesisFailed
-from intone_server.scheduling.admission import Admission
+from intone_server.scheduling.admission import Admission, FixedLimit
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis import events
 from intone_server.synthesis.deadlines import SessionLimits
@@ -39,7 +39,7 @@ class Stage:
         self.scheduler: Scheduler
         self.worker: Worker
         self.scheduler, self.worker = scheduler_of(1)
-        self.admission = Admission(4, 4)
+        self.admission = Admission(lambda: 4, FixedLimit(4))
         self.admission.started, self.admission.ready = True, lambda: True
         self.permit = self.admission.admit(stream=True)
         defaults = {
@@ -124,7 +124,7 @@ async def stage() -> Iterator[Stage]:  # type: ignore[misc]
     stage = Stage()
     with stage.permit, stage.session:
         yield stage
-    assert not stage.scheduler.load().queue_depth
+    assert not stage.scheduler.outlook.load().queue_depth
     assert (stage.admission.open, stage.admission.talking) == (0, 0)
 
 

@@ -106,7 +106,8 @@ def _arrive(world: World, chance: random.Random, *, calls: int, load: float) -> 
     """Calls of one to five segments of 1 to 8 s, each of a client of its own, come at random times
     and are let in as a server would."""
     admission = Admission(
-        10_000, MeasuredLimit(lambda: len(world.replicas), world.scheduler.listeners)
+        lambda: 10_000,
+        MeasuredLimit(lambda: len(world.replicas), world.scheduler.outlook.listeners),
     )
     admission.started = True
     admission.ready = lambda: True
@@ -151,7 +152,7 @@ def test_whatever_happens_replicas_are_used_once_each_and_never_idle_while_someb
         if hangs_up is not None:
             world.at(at + hangs_up, call.cancel)
     world.run()
-    load = world.scheduler.load()
+    load = world.scheduler.outlook.load()
     assert (load.replicas_busy, load.queue_depth, load.queued_work_seconds) == (0, 0, 0)
     assert not world.scheduler._timers
     for call in world.calls:
@@ -242,7 +243,9 @@ def test_without_later_arrivals_and_surprises_the_forecast_comes_true(
     # Of what is almost over, a forecast assumes that more is left.
     assume(all(g.made_seconds < (1 - UNFINISHED_SHARE) * g.estimated_seconds for g in running))
     seconds, priority, client = own
-    told = world.scheduler.forecast(priority=priority, client=client, estimated_seconds=seconds)
+    told = world.scheduler.outlook.forecast(
+        priority=priority, client=client, estimated_seconds=seconds
+    )
     call = Call(world, [seconds], priority=priority, client=client)
     call.speak_next()
     arrived_at = world.now
@@ -255,17 +258,17 @@ def test_without_later_arrivals_and_surprises_the_forecast_comes_true(
 
 def test_the_load_tells_what_a_newcomer_waits_and_how_fast_all_are() -> None:
     world = World(DeadlinePolicy, [2.0])
-    assert world.scheduler.load().speed == world.scheduler.listeners() == 0
+    assert world.scheduler.outlook.load().speed == world.scheduler.outlook.listeners() == 0
     world.call(0.0, [10.0])
     world.run(until=2.0)
     world.call(2.0, [5.0], priority=Priority.BATCH)
     world.run(until=2.0)
-    load = world.scheduler.load()
+    load = world.scheduler.outlook.load()
     assert load.estimated_wait_seconds == pytest.approx(3.0, abs=0.01), "what waits is of BATCH"
     assert load.queued_work_seconds == pytest.approx(11.0, abs=0.01)
     assert load.queue_depth == 1
     world.run()
-    load = world.scheduler.load()
+    load = world.scheduler.outlook.load()
     assert (load.speed, load.total_speed) == pytest.approx((2.0, 2.0))
     assert load.estimated_wait_seconds == 0
 
@@ -279,10 +282,27 @@ def test_batch_calls_do_not_slow_listeners_down_below_real_time() -> None:
     listeners = [world.call(0.0, [9.0]) for _ in range(2)]
     batch = [world.call(0.0, [9.0], priority=Priority.BATCH) for _ in range(4)]
     world.run(until=1.0)
-    assert world.scheduler.load().replicas_busy == 3
-    assert world.scheduler.listeners() == 3
+    assert world.scheduler.outlook.load().replicas_busy == 3
+    assert world.scheduler.outlook.listeners() == 3
     world.run(until=12.0)
     assert all(call.silence_seconds == 0 for call in listeners)
-    assert world.scheduler.load().replicas_busy >= 3
+    assert world.scheduler.outlook.load().replicas_busy >= 3
     world.run()
     assert all(g.status is GenerationStatus.COMPLETED for call in batch for g in call.generations)
+
+
+def test_a_batch_call_is_told_that_it_waits_for_listeners() -> None:
+    speeds = [2.0, 1.9]  # two replicas, worth one listener
+    world = World(DeadlinePolicy, speeds)
+    for busy, total_speed in enumerate(speeds, 1):
+        world.scheduler.speed.learn(busy, total_speed)
+    world.call(0.0, [8.0])
+    world.run(until=0.0)
+    told = world.scheduler.outlook.forecast(
+        priority=Priority.BATCH, client="", estimated_seconds=4.0
+    )
+    batch = world.call(0.0, [4.0], priority=Priority.BATCH)
+    world.run()
+    (generation,) = batch.generations
+    assert told.wait_seconds == pytest.approx(4.0, abs=0.01)
+    assert generation.queue_seconds == pytest.approx(told.wait_seconds, abs=0.01)

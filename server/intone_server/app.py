@@ -21,7 +21,7 @@ from intone_server.errors import Reason, Unavailable
 from intone_server.rpc.requests import ConfigReader
 from intone_server.rpc.runtime import DialogueLimits, RequestLimits, Runtime, Service
 from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
-from intone_server.scheduling.admission import Admission, MeasuredLimit
+from intone_server.scheduling.admission import Admission, FixedLimit, MeasuredLimit
 from intone_server.scheduling.deadline import DeadlinePolicy
 from intone_server.scheduling.policy import FifoPolicy
 from intone_server.scheduling.scheduler import Scheduler
@@ -77,8 +77,11 @@ class App:
         )
         self._admission = Admission(
             lambda: settings.max_streams or STREAMS_PER_REPLICA * self._scheduler.replica_count,
-            settings.max_talking
-            or MeasuredLimit(lambda: self._scheduler.replica_count, self._scheduler.listeners),
+            FixedLimit(settings.max_talking)
+            if settings.max_talking
+            else MeasuredLimit(
+                lambda: self._scheduler.replica_count, self._scheduler.outlook.listeners
+            ),
         )
         self._service = Service(
             scheduler=self._scheduler,

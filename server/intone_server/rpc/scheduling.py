@@ -57,7 +57,7 @@ def check_wait(
 ) -> None:
     """Raises Overloaded if the first segment of `text` would wait longer than the call asks or,
     with a deadline in so many seconds, lives."""
-    wait_seconds = scheduler.forecast(
+    wait_seconds = scheduler.outlook.forecast(
         priority=config.priority,
         client=config.client,
         estimated_seconds=estimated_seconds(text[: config.max_characters]),
@@ -77,9 +77,9 @@ def check_done(
 
     Not before the speed was measured: a server that refuses all on a guess never measures it.
     """
-    if deadline_seconds is None or not scheduler.load().speed:
+    if deadline_seconds is None or not scheduler.outlook.load().speed:
         return
-    done_seconds = scheduler.forecast(
+    done_seconds = scheduler.outlook.forecast(
         priority=config.priority,
         client=config.client,
         estimated_seconds=estimated_seconds(text),

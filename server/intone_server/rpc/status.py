@@ -74,7 +74,7 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
             self._watchers.discard(changed)
 
     def _capacity(self) -> status_pb2.Capacity:
-        load = self._service.scheduler.load()
+        load = self._service.scheduler.outlook.load()
         admission = self._service.admission
         return status_pb2.Capacity(
             replicas_total=load.replicas_total,

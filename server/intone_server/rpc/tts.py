@@ -172,7 +172,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         for segment in plan(text, config):
             segments.append(segment)
             await asyncio.sleep(0)  # others first: a long text takes a tenth of a second
-        forecast = self._service.scheduler.forecast(
+        forecast = self._service.scheduler.outlook.forecast(
             priority=config.priority,
             client=config.client,
             estimated_seconds=next((s.seconds for s in segments if s.spoken_text), 0.0),

@@ -94,16 +94,12 @@ class Permit:
 class Admission:
     """Counts calls: `open` ones, and `talking` ones, which have text not yet spoken.
 
-    `stream_limit` bounds the first, `talking_limit` the second; both may be numbers.
+    `stream_limit` bounds the first, `talking_limit` the second; both may change.
     `retry_after` gives the seconds after which a refused caller should come back.
     """
 
-    def __init__(
-        self, stream_limit: Callable[[], int] | int, talking_limit: TalkingLimit | int
-    ) -> None:
+    def __init__(self, stream_limit: Callable[[], int], talking_limit: TalkingLimit) -> None:
         self._stream_limit = stream_limit
-        if isinstance(talking_limit, int):
-            talking_limit = FixedLimit(talking_limit)
         self._talking_limit = talking_limit
         self.open = 0
         self.talking_by_class = dict.fromkeys(Priority, 0)
@@ -116,7 +112,7 @@ class Admission:
     @property
     def stream_limit(self) -> int:
         """How many calls may be open."""
-        return self._stream_limit if isinstance(self._stream_limit, int) else self._stream_limit()
+        return self._stream_limit()
 
     @property
     def talking(self) -> int:

@@ -1,9 +1,9 @@
 """What becomes of a segment that arrives now: the queue played forward at the measured speed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from intone_server.scheduling.generation import Generation
+from intone_server.scheduling.generation import Generation, Priority
 from intone_server.scheduling.policy import Policy
 from intone_server.scheduling.speed import Speed
 
@@ -19,6 +19,18 @@ class Forecast:
 
     wait_seconds: float
     done_seconds: float
+
+
+def waits_for_listeners(
+    queue: Policy, running: Sequence[Generation], replicas: int, speed: Speed
+) -> bool:
+    """Whether what is next in `queue` has to wait although a replica may be idle: BATCH calls do
+    not slow others down below real time. They age, so no wait is for ever."""
+    return (
+        len(running) >= speed.fed(replicas)
+        and any(generation.priority is not Priority.BATCH for generation in running)
+        and queue.next_class is Priority.BATCH
+    )
 
 
 @dataclass(slots=True)
@@ -61,7 +73,10 @@ def foresee(
     begins_at = time.now
     while True:
         while len(queue) and len(runs) < replicas:
-            first = queue.pop([run.generation for run in runs])
+            beside = [run.generation for run in runs]
+            if waits_for_listeners(queue, beside, replicas, speed):
+                break
+            first = queue.pop(beside)
             if first is candidate:
                 begins_at = time.now
             runs.append(_Run(first, first.estimated_seconds))

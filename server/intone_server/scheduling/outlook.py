@@ -89,12 +89,14 @@ class Outlook:
 
     def forecast(
         self,
+        *,
         priority: Priority,
         client: str,
         estimated_seconds: float,
         listener: Listener = NOBODY,
     ) -> Forecast:
-        """What would become of a segment of so much audio that arrived now, spoken in one go."""
+        """What would become of a segment of so much audio that arrived now, spoken in one go;
+        without a `listener` it is a call's first."""
         candidate = Generation(
             text="",
             voice=VoiceRef(""),
@@ -116,7 +118,9 @@ class Outlook:
         )
 
     def _wait_seconds(self) -> float:
-        return self.forecast(Priority.STANDARD, "", 0.0).wait_seconds
+        return self.forecast(
+            priority=Priority.STANDARD, client="", estimated_seconds=0.0
+        ).wait_seconds
 
     def _healthy(self) -> int:
         return self.busy() + sum(r.state is ReplicaState.IDLE for r in self._replicas())

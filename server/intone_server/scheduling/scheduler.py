@@ -12,15 +12,12 @@ from typing import Protocol
 
 from intone_server.engines.base import Ending
 from intone_server.errors import IntoneError, Reason, SynthesisFailed, TimedOut, Unavailable
-from intone_server.scheduling.forecast import Forecast
+from intone_server.scheduling.forecast import waits_for_listeners
 from intone_server.scheduling.generation import (
-    NOBODY,
     Generation,
     GenerationStatus,
-    Listener,
-    Priority,
 )
-from intone_server.scheduling.outlook import Load, Outlook
+from intone_server.scheduling.outlook import Outlook
 from intone_server.scheduling.policy import Policy, order
 from intone_server.scheduling.replica import Replica, ReplicaState
 from intone_server.scheduling.speed import Meter, Speed
@@ -63,7 +60,7 @@ class Scheduler:
         self._later = later
         self.speed = Speed()
         self._meter = Meter(self.speed, clock)
-        self._outlook = Outlook(policy, self.speed, self.replicas, clock)
+        self.outlook = Outlook(policy, self.speed, self.replicas, clock)
         self.sample_rate_hertz = 24_000  # of the model
         self.workers: list[SupervisedWorker] = []
         self.on_change: Callable[[], None] = lambda: None
@@ -92,28 +89,8 @@ class Scheduler:
         """How many wait that would be served before this one; None if it does not wait."""
         if generation.status is not GenerationStatus.QUEUED:
             return None
-        ahead = order(self._queue, self._outlook.running(), self._clock())
+        ahead = order(self._queue, self.outlook.running(), self._clock())
         return next((i for i, other in enumerate(ahead) if other is generation), None)
-
-    def load(self) -> Load:
-        """The state now."""
-        return self._outlook.load()
-
-    def forecast(
-        self,
-        *,
-        priority: Priority,
-        client: str,
-        estimated_seconds: float,
-        listener: Listener = NOBODY,
-    ) -> Forecast:
-        """What would become of a segment of so much audio that arrived now, spoken in one go;
-        without a `listener` it is a call's first."""
-        return self._outlook.forecast(priority, client, estimated_seconds, listener)
-
-    def listeners(self) -> int:
-        """How many listeners the replicas keep fed, 0 until a speed was measured."""
-        return self._outlook.listeners()
 
     def is_ready(self) -> bool:
         """Whether any replica can take generations, now or when it has finished one."""
@@ -122,7 +99,8 @@ class Scheduler:
     def retry_after(self) -> float:
         """When a refused caller should come back: seconds, jittered so that they do not return
         all together."""
-        return min(max(self.load().estimated_wait_seconds, 0.5), 10.0) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        wait_seconds = min(max(self.outlook.load().estimated_wait_seconds, 0.5), 10.0)
+        return wait_seconds * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
     def replicas(self) -> Iterator[Replica]:
         """All replicas of all workers."""
@@ -141,7 +119,7 @@ class Scheduler:
 
     def on_idle(self) -> None:
         """A replica can take a generation."""
-        self._meter.busy(self._outlook.busy())
+        self._meter.busy(self.outlook.busy())
         self._dispatch()
         self.on_change()
 
@@ -169,7 +147,7 @@ class Scheduler:
         # All of them first: none of its replicas may be given anything now, and whoever hears of
         # one may cancel another.
         lost = [generation for replica in replicas if (generation := replica.lost())]
-        self._meter.restart(self._outlook.busy())
+        self._meter.restart(self.outlook.busy())
         failed = [g for g in lost if g.has_audio or g.attempts > 1]
         for generation in lost:
             self._stop_timer(generation)
@@ -196,22 +174,15 @@ class Scheduler:
             self._after(generation, max(0.0, left), self._expire)
 
     def _dispatch(self) -> None:
-        while len(self._queue) and not self._keeps_listeners_fed():
+        while len(self._queue):
+            running = self.outlook.running()
+            if waits_for_listeners(self._queue, running, self.replica_count, self.speed):
+                return
             worker = min(self.workers, key=_busy_unless_full)
             replica = next((r for r in worker.replicas if r.state is ReplicaState.IDLE), None)
             if replica is None:
                 return
-            self._run(self._queue.pop(self._outlook.running()), replica, worker)
-
-    def _keeps_listeners_fed(self) -> bool:
-        """Whether what is next has to wait although a replica may be idle: BATCH calls do not slow
-        others down below real time. They age: no wait is for ever."""
-        running = self._outlook.running()
-        return (
-            self._queue.next_class is Priority.BATCH
-            and any(generation.priority is not Priority.BATCH for generation in running)
-            and len(running) >= self.speed.fed(self.replica_count)
-        )
+            self._run(self._queue.pop(running), replica, worker)
 
     def _run(self, generation: Generation, replica: Replica, worker: SupervisedWorker) -> None:
         self._stop_timer(generation)
@@ -223,7 +194,7 @@ class Scheduler:
         dry_at = generation.listener.dry_at()
         ahead_seconds = 0.0 if dry_at is None else max(0.0, dry_at - generation.started_at)
         replica.start(generation, ahead_seconds)
-        self._meter.busy(self._outlook.busy())
+        self._meter.busy(self.outlook.busy())
         # With all replicas busy each may be slower than real time.
         slowness = max(1.0, self.replica_count / self.speed.total(self.replica_count))
         expected = slowness * generation.estimated_seconds

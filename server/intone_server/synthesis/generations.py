@@ -43,7 +43,7 @@ class Generations:
         if not self._config.queue_events:
             self._scheduler.submit(generation)
             return
-        wait_seconds = self._scheduler.forecast(
+        wait_seconds = self._scheduler.outlook.forecast(
             priority=generation.priority,
             client=generation.client,
             estimated_seconds=generation.estimated_seconds,
