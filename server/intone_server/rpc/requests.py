@@ -107,6 +107,7 @@ class ConfigReader:
             queue_events=config.queue_events,
             priority=priority,
             client=client,
+            has_listener=method.has_listener,
             max_ahead_seconds=ahead,
         )
 

@@ -57,12 +57,14 @@ def check_wait(
 ) -> None:
     """Raises Overloaded if the first segment of `text` would wait longer than the call asks or,
     with a deadline in so many seconds, lives."""
+    most = config.max_queue_wait_seconds
+    if most is None and deadline_seconds is None:
+        return
     wait_seconds = scheduler.outlook.forecast(
         priority=config.priority,
         client=config.client,
         estimated_seconds=estimated_seconds(text[: config.max_characters]),
     ).wait_seconds
-    most = config.max_queue_wait_seconds
     what = f"a replica would begin this in {wait_seconds:.2f} s"
     if most is not None and wait_seconds > most:
         raise _unreachable(scheduler, f"{what}, scheduling.max_queue_wait is {most:g} s")

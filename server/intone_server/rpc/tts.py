@@ -147,7 +147,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             request.config, methods.SYNTHESIZE_FILE, text=request.text
         )
         check_length(request.text, config)
-        config = replace(config, segment_events=True, retry_no_end=True, is_heard=False)
+        config = replace(config, segment_events=True, retry_no_end=True)
         text = await whole_text(request.text, config.text)
         with self._service.admission.admit(stream=False, priority=config.priority) as permit:
             scheduler, deadline = self._service.scheduler, context.time_remaining()

@@ -37,7 +37,7 @@ class Generations:
         generation.owner = self
         generation.priority, generation.client = self._config.priority, self._config.client
         listener: Listener = self._timeline.playout
-        if not self._config.is_heard:
+        if not self._config.has_listener:
             listener = Later(time.monotonic() + UNHEARD_SECONDS)
         generation.listener = listener
         if not self._config.queue_events:

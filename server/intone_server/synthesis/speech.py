@@ -25,8 +25,8 @@ class SpeechConfig:
     `voice` is the name that the client knows and `voice_ref` what the engine is asked for.
     `model_rate_hertz` is that of the model, `sample_rate_hertz` that of the stream. `sampling`
     holds what the client set; None there is the engine's default. `retry_no_end`: a segment is
-    kept back until it is whole, and spoken once more if it has no end. `is_heard`: somebody listens
-    meanwhile. `client` is who calls, "" if that is not known. `max_ahead_seconds` None: the
+    kept back until it is whole, and spoken once more if it has no end. `has_listener`:
+    somebody listens meanwhile. `client` is who calls, "" if that is not known. `max_ahead_seconds` None: the
     listener may be ahead by any time.
     """
 
@@ -52,7 +52,7 @@ class SpeechConfig:
     retry_no_end: bool = False
     priority: Priority = Priority.STANDARD
     client: str = ""
-    is_heard: bool = True
+    has_listener: bool = True
     max_ahead_seconds: float | None = None
 
     def segmenter(self) -> Segmenter:
