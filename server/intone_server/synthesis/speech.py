@@ -26,8 +26,8 @@ class SpeechConfig:
     `model_rate_hertz` is that of the model, `sample_rate_hertz` that of the stream. `sampling`
     holds what the client set; None there is the engine's default. `retry_no_end`: a segment is
     kept back until it is whole, and spoken once more if it has no end. `has_listener`:
-    somebody listens meanwhile. `client` is who calls, "" if that is not known. `max_ahead_seconds` None: the
-    listener may be ahead by any time.
+    somebody listens meanwhile. `client` is who calls, "" if that is not known.
+    `max_ahead_seconds` None: the listener may be ahead by any time.
     """
 
     voice: str
