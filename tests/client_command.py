@@ -4,16 +4,12 @@ import asyncio
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
 from intone_client.cli import main
-
-# Absolute, because some tests run the command in another directory.
-PATHS = os.pathsep.join(str(Path(each).resolve()) for each in sys.path)
-
+from processes import PATHS
 
 COMMAND = (sys.executable, "-m", "intone_client.cli")
 

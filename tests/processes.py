@@ -18,6 +18,8 @@ import psutil
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 TESTS = Path(__file__).parent
+# What these tests import, wherever it is from.
+PATHS = os.pathsep.join([str(TESTS), *(str(Path(each).resolve()) for each in sys.path)])
 START_SECONDS = 60.0
 
 
@@ -131,7 +133,7 @@ def start_server(
             start_new_session=True,
             env={
                 **{k: v for k, v in os.environ.items() if not k.startswith("INTONE_")},
-                "PYTHONPATH": str(TESTS),
+                "PYTHONPATH": PATHS,
                 "FAKE_ENGINE_LOG": str(engine_log),
                 "HF_HUB_OFFLINE": "1",
                 **(environment or {}),

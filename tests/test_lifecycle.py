@@ -20,7 +20,14 @@ from fake_engine import FRAME
 from intone.v1 import tts_pb2
 from intone.v1.tts_pb2_grpc import TextToSpeechServiceStub
 from intone_server.rpc.server import SERVICES
-from processes import TESTS, ServerProcess, running_server, start_server, wait_for
+from processes import (
+    PATHS,
+    TESTS,
+    ServerProcess,
+    running_server,
+    start_server,
+    wait_for,
+)
 
 LONG = "frames@100 delay@20 a long text."
 
@@ -49,7 +56,7 @@ def run_server(*flags: str, **environment: str) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "HF_HUB_OFFLINE": "1", **environment},
+        env={**os.environ, "PYTHONPATH": PATHS, "HF_HUB_OFFLINE": "1", **environment},
         check=False,
     )
 
@@ -268,7 +275,7 @@ def test_a_server_without_standard_output_and_error_serves() -> None:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = f"exec {sys.executable} {TESTS / 'fake_server.py'} --engine fake --listen {address}"
     server = subprocess.Popen(
-        ["sh", "-c", f"{command} >&- 2>&-"], env={**os.environ, "PYTHONPATH": str(TESTS)}
+        ["sh", "-c", f"{command} >&- 2>&-"], env={**os.environ, "PYTHONPATH": PATHS}
     )
     try:
         wait_for(lambda: heard(address), 20)

@@ -1,13 +1,11 @@
 """The server's settings: one frozen dataclass, with what each of them may be."""
 
-import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VOICE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+from intone_server import setting_values as values
 
 
 class SettingsError(Exception):
@@ -22,95 +20,6 @@ def _setting(default: Any, help_text: str, parse: Callable[[str], Any]) -> Any:
     return field(default=default, metadata={"help": help_text, "parse": parse})
 
 
-def _number(low: float, high: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise ValueError("must be a number") from None
-        if not low <= value <= high:
-            raise ValueError(f"must be from {low:g} to {high:g}")
-        return value
-
-    return parse
-
-
-def _integer(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise ValueError("must be a whole number") from None
-        if not low <= value <= high:
-            raise ValueError(f"must be from {low} to {high}")
-        return value
-
-    return parse
-
-
-def _auto(parse: Callable[[str], int]) -> Callable[[str], int]:
-    """0 if it is left to the server."""
-
-    def parse_auto(text: str) -> int:
-        return 0 if text == "auto" else parse(text)
-
-    return parse_auto
-
-
-def _choice(*choices: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}")
-        return text
-
-    return parse
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() in ("1", "true", "yes", "on"):
-        return True
-    if text.lower() in ("0", "false", "no", "off", ""):
-        return False
-    raise ValueError("must be true or false")
-
-
-def _address(text: str) -> str:
-    if text.startswith("unix:"):
-        if len(text) == len("unix:"):
-            raise ValueError("must name a path after unix:")
-        return text
-    host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65535):
-        raise ValueError("must be HOST:PORT or unix:PATH")
-    return text
-
-
-def _voices(text: str) -> tuple[tuple[str, str], ...]:
-    voices = []
-    for item in filter(None, text.split(",")):
-        name, equals, path = item.partition("=")
-        if not equals or not path:
-            raise ValueError("must be NAME=FILE")
-        if not VOICE_NAME.fullmatch(name):
-            raise ValueError(f"name {name!r} must match {VOICE_NAME.pattern}")
-        if not os.access(path, os.R_OK) or not Path(path).is_file():
-            raise ValueError(f"{path} is not a readable file")
-        voices.append((name, path))
-    names = [name for name, _ in voices]
-    if len(set(names)) < len(names):
-        raise ValueError("names a voice twice")
-    return tuple(voices)
-
-
-def _directory(text: str) -> str:
-    path = Path(text)
-    if path.exists() and not path.is_dir():
-        raise ValueError("is not a directory")
-    if not path.exists() and not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is not a directory")
-    return text
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. Each field is a flag, `--max-streams`, and an environment
@@ -119,7 +28,7 @@ class Settings:
     listen: str = _setting(
         "127.0.0.1:50051",
         "address to serve on: HOST:PORT or unix:PATH; port 0 takes a free one",
-        _address,
+        values.address,
     )
     engine: str = _setting("pocket", "speech engine: pocket or builtin", str)
     model: str = _setting(
@@ -127,12 +36,12 @@ class Settings:
         "pocket: a language, or a config file ending in .yaml; builtin has one model",
         str,
     )
-    quantize: bool = _setting(False, "pocket: use int8 weights; faster on x86", _boolean)
+    quantize: bool = _setting(False, "pocket: use int8 weights; faster on x86", values.boolean)
     voice: tuple[tuple[str, str], ...] = _setting(
         (),
         "pocket: add a voice NAME=FILE from a recording or an exported state; repeatable, "
         "comma-separated in the variable",
-        _voices,
+        values.voices,
     )
     default_voice: str = _setting(
         "", "voice for callers who name none; default: the model's own", str
@@ -141,107 +50,187 @@ class Settings:
         "",
         "directory that keeps created voices; several servers may share it; default: none, they "
         "live in memory, up to 256 MiB",
-        _directory,
+        values.directory,
     )
-    max_voices: int = _setting(1000, "most voices that can be created", _integer(0, 1_000_000))
+    max_voices: int = _setting(
+        1000, "most voices that can be created", values.integer(0, 1_000_000)
+    )
     max_prompt_bytes: int = _setting(
         20 * 1024 * 1024,
         "longest recording or voice state in CreateVoice",
-        _integer(1, 256 * 1024 * 1024),
+        values.integer(1, 256 * 1024 * 1024),
     )
     require_consent: bool = _setting(
-        False, "CreateVoice needs a consent_statement, which is stored with the voice", _boolean
+        False,
+        "CreateVoice needs a consent_statement, which is stored with the voice",
+        values.boolean,
     )
     voice_cache_bytes: int = _setting(
         256 * 1024 * 1024,
         "most memory of a worker for voice states, beside those in use",
-        _integer(0, 1 << 40),
+        values.integer(0, 1 << 40),
     )
     workers: int = _setting(
-        1, "worker processes; they share one copy of the weights", _integer(1, 64)
+        1, "worker processes; they share one copy of the weights", values.integer(1, 64)
     )
     replicas: int = _setting(
         0,
         "generations that a worker runs at the same time; 0 or auto: the number up to 8 with "
         "which it makes the most audio, measured at start",
-        _auto(_integer(0, 64)),
+        values.auto(values.integer(0, 64)),
     )
     threads: int = _setting(
         0,
         "threads that a worker computes with; 0 or auto: two, of which one decodes, or one on a "
         "single core",
-        _auto(_integer(0, 64)),
+        values.auto(values.integer(0, 64)),
     )
     scheduling: str = _setting(
         "deadline",
         "who is spoken next: deadline, whose listener runs dry first; or fifo, in order of arrival",
-        _choice("deadline", "fifo"),
+        values.choice("deadline", "fifo"),
     )
     max_streams: int = _setting(
-        0, "most calls open at the same time; 0 is 64 for each replica", _integer(0, 1_000_000)
+        0,
+        "most calls open at the same time; 0 is 64 for each replica",
+        values.integer(0, 1_000_000),
     )
     max_talking: int = _setting(
         0,
         "most calls with text waiting or being spoken; 0 or auto: as many listeners as the "
         "measured speed keeps fed, and for BATCH calls 8 for each replica",
-        _auto(_integer(0, 1_000_000)),
+        values.auto(values.integer(0, 1_000_000)),
     )
     drain_timeout_seconds: float = _setting(
-        25.0, "how long streams may finish after SIGTERM", _number(0, 86_400)
+        25.0, "how long streams may finish after SIGTERM", values.number(0, 86_400)
     )
     idle_timeout_seconds: float = _setting(
         60.0,
         "a stream without messages and with nothing to say ends after this",
-        _number(1, 86_400),
+        values.number(1, 86_400),
     )
-    session_limit_seconds: float = _setting(3600.0, "longest life of a stream", _number(1, 604_800))
+    session_limit_seconds: float = _setting(
+        3600.0, "longest life of a stream", values.number(1, 604_800)
+    )
     first_message_timeout_seconds: float = _setting(
-        10.0, "a stream must send its first message within this", _number(0.1, 3600)
+        10.0, "a stream must send its first message within this", values.number(0.1, 3600)
     )
     slow_client_timeout_seconds: float = _setting(
         30.0,
         "a client that reads nothing for this long, while there is audio for it, is ended",
-        _number(1, 3600),
+        values.number(1, 3600),
     )
     stall_timeout_seconds: float = _setting(
-        10.0, "a busy worker that is silent for this long is replaced", _number(1, 3600)
+        10.0, "a busy worker that is silent for this long is replaced", values.number(1, 3600)
     )
     max_text_delay_seconds: float = _setting(
-        0.8, "default pause in the text after which unfinished text is spoken", _number(0.05, 60)
+        0.8,
+        "default pause in the text after which unfinished text is spoken",
+        values.number(0.05, 60),
     )
     max_text_characters: int = _setting(
-        10_000, "longest text of SynthesizeText, SynthesizeFile and PlanText", _integer(1, 200_000)
+        10_000,
+        "longest text of SynthesizeText, SynthesizeFile and PlanText",
+        values.integer(1, 200_000),
     )
     max_piece_characters: int = _setting(
-        16_384, "longest text piece of Synthesize", _integer(1, 200_000)
+        16_384, "longest text piece of Synthesize", values.integer(1, 200_000)
     )
     max_buffered_characters: int = _setting(
         32_768,
         "most text that waits in one stream before the server stops reading",
-        _integer(1, 1_000_000),
+        values.integer(1, 1_000_000),
     )
     max_unsent_seconds: float = _setting(
         10.0,
         "most audio that waits in one stream before its next segment is spoken",
-        _number(0.1, 600),
+        values.number(0.1, 600),
     )
     dialogue_concurrency: int = _setting(
-        3, "segments of one dialogue that are spoken at the same time by default", _integer(1, 64)
+        3,
+        "segments of one dialogue that are spoken at the same time by default",
+        values.integer(1, 64),
     )
-    max_dialogue_items: int = _setting(1000, "most items of one dialogue", _integer(1, 100_000))
+    max_dialogue_items: int = _setting(
+        1000, "most items of one dialogue", values.integer(1, 100_000)
+    )
     max_dialogue_characters: int = _setting(
-        200_000, "longest text of all items of one dialogue", _integer(1, 10_000_000)
+        200_000, "longest text of all items of one dialogue", values.integer(1, 10_000_000)
     )
     max_dialogue_held_seconds: float = _setting(
-        300.0, "most audio that one dialogue reuses or brings along", _number(0, 36_000)
+        300.0, "most audio that one dialogue reuses or brings along", values.number(0, 36_000)
     )
     max_dialogue_buffer_seconds: float = _setting(
-        60.0, "most audio that one dialogue makes before its turn, as estimated", _number(0.1, 3600)
+        60.0,
+        "most audio that one dialogue makes before its turn, as estimated",
+        values.number(0.1, 3600),
+    )
+    health_listen: str = _setting(
+        "",
+        "HOST:PORT of a second port without TLS and tokens that answers health alone, for probes",
+        values.tcp_address,
+    )
+    metrics_listen: str = _setting(
+        "", "HOST:PORT on which Prometheus finds /metrics", values.tcp_address
+    )
+    tls_certificate: str = _setting(
+        "", "PEM file of the certificate chain; read again when it changes", values.file_path
+    )
+    tls_key: str = _setting("", "PEM file of the certificate's private key", values.file_path)
+    tls_client_ca: str = _setting(
+        "",
+        "PEM file of authorities: every client must show a certificate that one of them signed",
+        values.file_path,
+    )
+    tokens: str = _setting(
+        "",
+        "file of bearer tokens, as hashes, with names, scopes and limits; read again when it "
+        "changes",
+        values.file_path,
+    )
+    jwt_keys: str = _setting(
+        "", "JWKS file: JWTs signed with its keys are taken as bearer tokens", values.file_path
+    )
+    jwt_issuer: str = _setting("", "`iss` that a JWT must have", str)
+    jwt_audience: str = _setting("", "`aud` that a JWT must have", str)
+    reflection: bool = _setting(
+        True, "describe the services to tools; with tokens, to callers who have one", values.boolean
+    )
+    client_header: str = _setting(
+        "",
+        "metadata key that a trusted proxy sets, by whose last value clients without a token are "
+        "told apart, such as x-forwarded-for; default: by address",
+        values.metadata_key,
+    )
+    max_client_streams: int = _setting(
+        0, "most calls that one client has open; 0: no limit", values.integer(0, 1_000_000)
+    )
+    max_client_characters_per_minute: int = _setting(
+        0, "most text that one client sends in a minute; 0: no limit", values.integer(0, 10**9)
+    )
+    max_client_audio_seconds_per_day: int = _setting(
+        0, "most audio that one client gets in 24 hours; 0: no limit", values.integer(0, 10**9)
+    )
+    max_client_heavy_calls: int = _setting(
+        0,
+        "most calls of CreateVoice, ExportVoice and PlanText that one client has open; 0: no limit",
+        values.integer(0, 1_000_000),
+    )
+    otlp_endpoint: str = _setting(
+        "",
+        "URL of an OpenTelemetry collector that takes traces over gRPC (OTLP)",
+        values.endpoint,
+    )
+    channelz: bool = _setting(False, "serve grpc.channelz.v1, for debugging", values.boolean)
+    debug_signal: bool = _setting(
+        False,
+        "SIGUSR2 writes to the log where workers and streams are, for debugging",
+        values.boolean,
     )
     log_format: str = _setting(
         "auto",
         "json, text, or auto: text on a terminal, else json",
-        _choice("auto", "json", "text"),
+        values.choice("auto", "json", "text"),
     )
 
 

@@ -8,7 +8,7 @@ from intone_server.rpc import responses
 from intone_server.rpc.calls import Context, current_call
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.runtime import Service
-from intone_server.settings import VOICE_NAME
+from intone_server.setting_values import VOICE_NAME
 from intone_server.voices.creation import NewVoice
 
 DEFAULT_PAGE = 100

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from intone_server.settings import VOICE_NAME
+from intone_server.setting_values import VOICE_NAME
 
 # The format of NAME.json. What a newer server has written is left alone.
 VERSION = 1

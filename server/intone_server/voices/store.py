@@ -23,7 +23,7 @@ from pathlib import Path
 
 import structlog
 
-from intone_server.settings import VOICE_NAME
+from intone_server.setting_values import VOICE_NAME
 from intone_server.voices.record import (
     MAX_JSON_BYTES,
     STATE_FILE,
