@@ -7,6 +7,7 @@ IntoneError
 ├── VoiceExists         there is a voice of that name
 ├── NotPossible         the server, or what it is doing, does not allow it
 ├── FileTooLong         the answer would not fit one message
+├── NotAllowed          who calls is not known here, or may not do this
 ├── Overloaded          no room now; try again after `retry_after`
 ├── Unavailable         this server cannot now; try again after `retry_after`, or elsewhere
 ├── TimedOut            it took too long
@@ -40,6 +41,7 @@ class Reason(enum.StrEnum):
     FILE_TOO_LONG = "FILE_TOO_LONG"
     QUEUE_FULL = "QUEUE_FULL"
     STREAM_LIMIT = "STREAM_LIMIT"
+    CLIENT_LIMIT = "CLIENT_LIMIT"
     SLOW_CLIENT = "SLOW_CLIENT"
     DEADLINE_UNREACHABLE = "DEADLINE_UNREACHABLE"
     STARTING = "STARTING"
@@ -50,6 +52,9 @@ class Reason(enum.StrEnum):
     QUEUE_WAIT_EXCEEDED = "QUEUE_WAIT_EXCEEDED"
     SEGMENT_TIMEOUT = "SEGMENT_TIMEOUT"
     FIRST_MESSAGE_TIMEOUT = "FIRST_MESSAGE_TIMEOUT"
+    TOKEN_MISSING = "TOKEN_MISSING"  # noqa: S105
+    TOKEN_INVALID = "TOKEN_INVALID"  # noqa: S105
+    NOT_ALLOWED = "NOT_ALLOWED"
     SYNTHESIS_FAILED = "SYNTHESIS_FAILED"
     INTERNAL = "INTERNAL"
 
@@ -114,6 +119,10 @@ class NotPossible(IntoneError):
 
 class FileTooLong(IntoneError):
     """The audio would not fit one message."""
+
+
+class NotAllowed(IntoneError):
+    """Who calls is not known here, or may not do this."""
 
 
 class Overloaded(IntoneError):

@@ -68,6 +68,7 @@ class Call:
     method: str
     request_id: str
     client: str = ""  # the address of the peer, without its port, if it has one
+    subject: str = ""  # whom the caller has proved to be, if anybody
     started_at: float = field(default_factory=time.monotonic)
     fields: dict[str, Any] = field(default_factory=dict)
 

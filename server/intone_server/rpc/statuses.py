@@ -29,6 +29,7 @@ CODES = {
     Reason.FILE_TOO_LONG: grpc.StatusCode.OUT_OF_RANGE,
     Reason.QUEUE_FULL: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.STREAM_LIMIT: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Reason.CLIENT_LIMIT: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.DEADLINE_UNREACHABLE: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.SLOW_CLIENT: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Reason.STARTING: grpc.StatusCode.UNAVAILABLE,
@@ -39,6 +40,9 @@ CODES = {
     Reason.QUEUE_WAIT_EXCEEDED: grpc.StatusCode.DEADLINE_EXCEEDED,
     Reason.SEGMENT_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
     Reason.FIRST_MESSAGE_TIMEOUT: grpc.StatusCode.ABORTED,
+    Reason.TOKEN_MISSING: grpc.StatusCode.UNAUTHENTICATED,
+    Reason.TOKEN_INVALID: grpc.StatusCode.UNAUTHENTICATED,
+    Reason.NOT_ALLOWED: grpc.StatusCode.PERMISSION_DENIED,
     Reason.SYNTHESIS_FAILED: grpc.StatusCode.INTERNAL,
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
 }

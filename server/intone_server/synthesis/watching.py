@@ -1,0 +1,65 @@
+"""What is told of a call as it speaks, for metrics and traces."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from intone_server.errors import Reason
+from intone_server.synthesis.events import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedSegment:
+    """A segment of speech that is over. No text.
+
+    Moments are seconds of `time.monotonic`, None if it did not come to that: a segment that was
+    begun again has those of its last attempt. `queue_seconds`, `synthesis_seconds` and
+    `made_seconds` of audio are of all attempts, `sent_seconds` what the client was sent.
+    """
+
+    segment: int
+    voice: str
+    characters: int
+    outcome: Outcome
+    reason: Reason | None
+    queued_at: float | None
+    started_at: float | None
+    first_audio_at: float | None
+    ended_at: float
+    queue_seconds: float
+    synthesis_seconds: float
+    made_seconds: float
+    sent_seconds: float
+
+
+class Watch(Protocol):
+    """Hears of one call, on the event loop; must not raise."""
+
+    def first_audio(self, seconds: float) -> None:
+        """The first audio of a text is sent, so long after the text came."""
+
+    def audio_sent(self, seconds: float, gap_seconds: float | None) -> None:
+        """So much audio is sent; `gap_seconds` after the chunk before it in the same text."""
+
+    def underrun(self) -> None:
+        """The listener had nothing left to play inside a text."""
+
+    def segment_ended(self, segment: EndedSegment) -> None:
+        """A segment of speech is over, and what is sent of it was sent."""
+
+    def cleared(self, stop_seconds: float, discarded_seconds: float) -> None:
+        """A `Clear` was carried out: its answer was taken `stop_seconds` after it came, and so much
+        audio was made for nothing."""
+
+
+class Unwatched:
+    """Nobody asks."""
+
+    def first_audio(self, seconds: float) -> None: ...
+
+    def audio_sent(self, seconds: float, gap_seconds: float | None) -> None: ...
+
+    def underrun(self) -> None: ...
+
+    def segment_ended(self, segment: EndedSegment) -> None: ...
+
+    def cleared(self, stop_seconds: float, discarded_seconds: float) -> None: ...
