@@ -7,7 +7,7 @@ PROTOS := protos/intone/v1/tts.proto protos/intone/v1/voices.proto protos/intone
 STUBS ?= protos
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help demo test test-system lint proto bench clean
+.PHONY: help demo test test-system lint proto vectors bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,7 +36,10 @@ lint: $(VENV)/lint.stamp $(VENV)/builtin.stamp  ## ruff, mypy, import rules, buf
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
-	@if [ -n "$(BASE)" ]; then $(BIN)/buf breaking --against '.git#tag=$(BASE)'; fi
+	@for released in tests/vectors/*/contract.binpb $(if $(BASE),'.git#tag=$(BASE)'); do \
+	  echo "buf breaking --against $$released"; \
+	  $(BIN)/buf breaking --against "$$released" || exit 1; \
+	done
 	@drift=$$(mktemp -d) && trap 'rm -rf "$$drift"' EXIT && \
 	  $(MAKE) --no-print-directory proto STUBS="$$drift" && \
 	  for stub in "$$drift"/intone/v1/*; do \
@@ -47,6 +50,9 @@ proto: $(VENV)/lint.stamp  ## Make the committed stubs from protos/
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I protos \
 	  --python_out=$(STUBS) --pyi_out=$(STUBS) --grpc_python_out=$(STUBS) \
 	  --mypy_grpc_out=quiet:$(STUBS) $(PROTOS)
+
+vectors: $(VENV)/test.stamp $(VENV)/lint.stamp  ## Record the contract of a release: make vectors VERSION=0.2.0
+	PYTHONPATH=tests $(BIN)/python tests/record_vectors.py $(VERSION)
 
 bench: $(VENV)/bench.stamp  ## Compare with the library and pocket-tts serve (50 minutes)
 	$(BIN)/python -m benchmarks
