@@ -6,40 +6,53 @@ ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 FROM ${BASE_IMAGE} AS build
 
-# Which engines: "server" is pocket-tts with torch, "builtin" the small offline voice.
-ARG EXTRAS=server,builtin
+# "server" is pocket-tts with torch and the small offline voice, "builtin" that voice alone.
+ARG ENGINES=server
+# "true" adds Ogg Opus, FLAC and MP3: FFmpeg, 100 MB, with codecs under the GPL.
+ARG CODECS=false
 # PyTorch's own index has builds without CUDA, 2.5 GB smaller than those on PyPI.
 ARG TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu
 
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
-RUN python3 -m venv /opt/intone
+# What builds is not what runs.
+RUN python3 -m venv /opt/intone && python3 -m venv /opt/tools
 
-# Layers go from what changes least to what changes most. torch comes first and depends only on
-# its pinned version. --index-url, not --extra-index-url: with two indexes an unreachable first
-# one would bring the CUDA build without a word. Its C++ tests and headers are 145 MB.
-COPY constraints.txt ./
-RUN case ",${EXTRAS}," in \
-      *,server,*) /opt/intone/bin/pip install -c constraints.txt \
-                    --index-url "${TORCH_INDEX_URL}" torch \
-                  && rm -rf /opt/intone/lib/python3*/site-packages/torch/test \
-                            /opt/intone/lib/python3*/site-packages/torch/include ;; \
+# Layers go from what changes least to what changes most. Every file that comes from an index has
+# its hash in image/ (`make image-lock`), and --no-deps takes nothing that is not listed there.
+# Of torch, the C++ tests and headers are 145 MB. --index-url, not --extra-index-url: with two
+# indexes an unreachable first one would bring the CUDA build without a word.
+COPY image/torch.txt image/
+RUN case "${ENGINES}" in \
+      server) /opt/intone/bin/pip install --require-hashes --no-deps \
+                --index-url "${TORCH_INDEX_URL}" -r image/torch.txt \
+              && rm -rf /opt/intone/lib/python3*/site-packages/torch/test \
+                        /opt/intone/lib/python3*/site-packages/torch/include ;; \
+      builtin) ;; \
+      *) echo "ENGINES must be server or builtin" >&2; exit 1 ;; \
     esac
 
-# The other dependencies, from the project's metadata and empty packages.
-COPY pyproject.toml ./
-RUN mkdir -p protos/intone server/intone_server client/intone_client \
- && touch README.md LICENSE \
- && /opt/intone/bin/pip install -c constraints.txt ".[${EXTRAS}]" \
- && /opt/intone/bin/pip uninstall --yes intone
+COPY image/server.txt image/builtin.txt image/codecs.txt image/tools.txt image/
+RUN /opt/intone/bin/pip install --require-hashes --no-deps -r "image/${ENGINES}.txt" \
+ && if [ "${CODECS}" = true ]; then \
+      /opt/intone/bin/pip install --require-hashes --no-deps -r image/codecs.txt; \
+    fi \
+ && /opt/tools/bin/pip install --require-hashes --no-deps -r image/tools.txt
 
 # A change of the source repeats only what follows.
-COPY README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY protos/intone protos/intone
 COPY server/intone_server server/intone_server
 COPY client/intone_client client/intone_client
-RUN /opt/intone/bin/pip install -c constraints.txt --no-deps .
+# The list of what is in the image (SBOM, CycloneDX) is made from what was really installed. pip
+# goes last: nothing is installed in a running container.
+RUN /opt/tools/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /tmp/wheel . \
+ && /opt/intone/bin/pip install --no-index --no-deps /tmp/wheel/*.whl \
+ && /opt/intone/bin/pip check \
+ && /opt/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --of JSON \
+      --output-file /opt/intone/sbom.cdx.json /opt/intone/bin/python \
+ && /opt/intone/bin/pip uninstall --yes pip
 
 
 FROM ${BASE_IMAGE}
@@ -48,11 +61,13 @@ LABEL org.opencontainers.image.title="intone" \
       org.opencontainers.image.description="Streaming gRPC text-to-speech around pocket-tts" \
       org.opencontainers.image.licenses="MIT"
 
-# /cache exists and belongs to the user before VOLUME, so that a new named volume does too.
+# /cache exists and belongs to the user before VOLUME, so that a new named volume does too. No
+# program changes who runs it.
 RUN groupadd --gid 10001 intone \
  && useradd --uid 10001 --gid 10001 --home-dir /cache --no-create-home \
       --shell /usr/sbin/nologin intone \
- && install --directory --owner=10001 --group=10001 /cache /cache/huggingface
+ && install --directory --owner=10001 --group=10001 /cache /cache/huggingface \
+ && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 
 COPY --from=build /opt/intone /opt/intone
 

@@ -7,7 +7,7 @@ PROTOS := protos/intone/v1/tts.proto protos/intone/v1/voices.proto protos/intone
 STUBS ?= protos
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help demo test test-system lint proto vectors bench clean
+.PHONY: help demo test test-system lint proto vectors image-lock bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -53,6 +53,11 @@ proto: $(VENV)/lint.stamp  ## Make the committed stubs from protos/
 
 vectors: $(VENV)/test.stamp $(VENV)/lint.stamp  ## Record the contract of a release: make vectors VERSION=0.2.0
 	PYTHONPATH=tests $(BIN)/python tests/record_vectors.py $(VERSION)
+
+image-lock:  ## Pin what goes into the image, with hashes (needs pip-tools)
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet pip-tools==7.6.2
+	$(VENV)-lock/bin/python image/lock.py
 
 bench: $(VENV)/bench.stamp  ## Compare with the library and pocket-tts serve (50 minutes)
 	$(BIN)/python -m benchmarks

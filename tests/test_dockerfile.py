@@ -6,7 +6,12 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 import yaml
+from image import lock
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from intone_server import flags, settings
 from intone_server.__main__ import ENGINES
@@ -114,32 +119,65 @@ def test_the_cache_is_a_volume_that_the_user_may_write() -> None:
     assert names.index("RUN") < names.index("VOLUME") < names.index("USER")
 
 
-def test_every_installation_keeps_to_the_constraints_and_leaves_no_cache() -> None:
+def commands(program: str) -> list[str]:
+    """What the build stage runs that holds these words."""
     runs = [value for name, value in stages()[0] if name == "RUN"]
-    commands = [c for run in runs for c in re.split(r"&&|;;|\) ", run) if "pip install" in c]
-    assert len(commands) == 3
-    assert all("-c constraints.txt" in command for command in commands)
+    return [c for run in runs for c in re.split(r"&&|;", run) if program in c]
+
+
+def test_every_installation_is_of_listed_files_with_hashes_and_leaves_no_cache() -> None:
+    installs = commands("pip install")
+    assert len(installs) == 5
+    for command in installs:
+        assert "--no-deps" in command
+        assert "--require-hashes" in command or "--no-index" in command
+    assert "--no-build-isolation --no-deps" in commands("pip wheel")[0]
     assert any("PIP_NO_CACHE_DIR=1" in value for name, value in stages()[0] if name == "ENV")
 
 
-def test_torch_comes_without_cuda_from_one_replaceable_index() -> None:
+def locked(name: str) -> dict[str, Version]:
+    """Versions by package in one of the files of hashes. Every pin has one."""
+    text = (ROOT / "image" / f"{name}.txt").read_text("utf-8")
+    pins = re.sub(r"#.*\n", "", text).replace("\\\n", " ").splitlines()
+    assert pins
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", pin) for pin in pins)
+    return {name: Version(version) for name, version in (p.split()[0].split("==") for p in pins)}
+
+
+@pytest.mark.parametrize("name", lock.FILES)
+def test_what_is_listed_is_what_the_project_needs(name: str) -> None:
+    found = locked(name) | (locked("torch") if name == "server" else {})
+    base = [] if name == "codecs" else lock.PROJECT["dependencies"]
+    for wanted in map(Requirement, [*base, *lock.requirements(lock.FILES[name])]):
+        version = found[canonicalize_name(wanted.name)]
+        assert version in wanted.specifier, f"{wanted}: run `make image-lock`"
+
+
+def test_torch_is_the_tested_release_without_cuda_from_one_replaceable_index() -> None:
     arguments = dict(v.split("=", 1) for name, v in stages()[0] if name == "ARG")
-    assert arguments == {
-        "EXTRAS": "server,builtin",
-        "TORCH_INDEX_URL": "https://download.pytorch.org/whl/cpu",
-    }
-    install = stages()[0][position('--index-url "${TORCH_INDEX_URL}" torch')].value
+    assert arguments["TORCH_INDEX_URL"] == "https://download.pytorch.org/whl/cpu"
+    install = stages()[0][position('--index-url "${TORCH_INDEX_URL}"')].value
     assert "--extra-index-url" not in install
+    tested = re.search(r"^torch==(.*)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert tested is not None
+    assert str(locked("torch")["torch"]) == f"{tested[1]}+cpu"
+    assert not [package for package in locked("server") if package.startswith("nvidia")]
+
+
+def test_the_build_lists_what_is_in_the_image_and_leaves_no_installer_in_it() -> None:
+    last = stages()[0][-1].value
+    assert "cyclonedx-py environment" in last
+    assert last.endswith("/opt/intone/bin/pip uninstall --yes pip")
 
 
 def test_a_change_of_the_source_does_not_install_torch_again() -> None:
-    torch = position('--index-url "${TORCH_INDEX_URL}" torch')
-    dependencies = position('".[${EXTRAS}]"')
+    torch = position("-r image/torch.txt")
+    dependencies = position('-r "image/${ENGINES}.txt"')
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     sources = [position(f"{path} {path}") for path in packages]
-    assert torch < position("pyproject.toml ./") < dependencies < min(sources)
-    last = position("--no-deps .")
+    assert torch < dependencies < position("pyproject.toml README.md LICENSE ./") < min(sources)
+    last = position("--no-index --no-deps")
     assert max(sources) < last == len(stages()[0]) - 1
 
 
