@@ -32,6 +32,7 @@ from intone_server.synthesis.speech import item_seed, segment_seed
 from intone_server.workers.messages import Audio, Failed, Finished
 from test_scheduler import generation, scheduler_of
 from test_session import Stage as TextStage
+from watches import Recorder
 
 RATE = 24000
 FRAME = 1920
@@ -71,6 +72,7 @@ class Stage:
             items.append(Item(ref, content))  # type: ignore[arg-type]
         script = Script(self.config, tuple(items), **self.options)  # type: ignore[arg-type]
         pieces = await plan_script(script, self.notices.append, max_reused_seconds=300.0)
+        self.watch = Recorder()
         self.session = DialogueSession(
             script,
             pieces,
@@ -79,6 +81,7 @@ class Stage:
             limits=SessionLimits(60.0, self.session_seconds, 30.0, 10.0, 1000),
             scheduler=self.scheduler,
             permit=self.permit,
+            watch=self.watch,
         )
         self.session.__enter__()
         return self

@@ -11,6 +11,7 @@ from intone_server.synthesis.events import SegmentKind, Stats
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.segmenter import CommitReason
 from intone_server.synthesis.timeline import Timeline
+from intone_server.synthesis.watching import Unwatched
 from test_max_ahead import Clock
 from test_session import Stage
 
@@ -24,7 +25,7 @@ class Stream:
     def __init__(self, max_ahead: float | None = None) -> None:
         self.clock = Clock()
         config = replace(Stage.config(), encoding=Encoding.PCM_F32LE, max_ahead_seconds=max_ahead)
-        self.timeline = Timeline(config, Stats(), clock=self.clock)
+        self.timeline = Timeline(config, Stats(), watch=Unwatched(), clock=self.clock)
         self.part = Part(
             segment=0,
             kind=SegmentKind.SPEECH,

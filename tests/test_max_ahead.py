@@ -17,6 +17,7 @@ from intone_server.synthesis.output import PACED_CHUNK_SECONDS
 from intone_server.synthesis.part import Part, Silence
 from intone_server.synthesis.segmenter import CommitReason
 from intone_server.synthesis.timeline import Timeline
+from intone_server.synthesis.watching import Unwatched
 from test_session import FRAME, Stage, kinds
 
 MODEL_RATE = 24000
@@ -46,7 +47,7 @@ def timeline_of(
     )
     stats = Stats()
     # Tails depend on the clock, and this compares two of them.
-    timeline = Timeline(config, stats, gives_tails=False, clock=clock)
+    timeline = Timeline(config, stats, watch=Unwatched(), gives_tails=False, clock=clock)
     noise = np.random.default_rng(0)
     for index, length in enumerate(lengths):
         if length < 0:

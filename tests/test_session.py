@@ -21,6 +21,7 @@ from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.text_session import TextSession
 from intone_server.workers.messages import Audio, Failed, Finished
 from test_scheduler import Worker, scheduler_of
+from watches import Recorder
 
 FRAME = np.full(1920, 0.5, np.float32).tobytes()
 FADE = 120  # samples in which sound ends that a clear cuts short: 5 ms
@@ -48,6 +49,7 @@ class Stage:
             "slow_client_timeout_seconds": 30.0,
             "max_unsent_seconds": 10.0,
         }
+        self.watch = Recorder()
         self.session = TextSession(
             replace(
                 self.config(),
@@ -56,6 +58,7 @@ class Stage:
             limits=SessionLimits(**(defaults | limits), max_buffered_characters=1000),  # type: ignore[arg-type]
             scheduler=self.scheduler,
             permit=self.permit,
+            watch=self.watch,
         )
 
     @staticmethod

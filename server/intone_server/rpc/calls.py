@@ -25,6 +25,7 @@ from intone_server.errors import (
 )
 from intone_server.rpc.peers import address_of
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
+from intone_server.synthesis.watching import Unwatched, Watch
 
 log = structlog.stdlib.get_logger("intone.rpc")
 
@@ -71,6 +72,7 @@ class Call:
     subject: str = ""  # whom the caller has proved to be, if anybody
     started_at: float = field(default_factory=time.monotonic)
     fields: dict[str, Any] = field(default_factory=dict)
+    watch: Watch = field(default_factory=Unwatched)  # of what it speaks
 
 
 _current: ContextVar[Call] = ContextVar("call")

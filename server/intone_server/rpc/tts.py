@@ -135,6 +135,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                     limits=self._service.session_limits,
                     scheduler=self._service.scheduler,
                     permit=permit,
+                    watch=current_call().watch,
                 )
                 request.Clear()  # it may be large
                 with self._taking_part(session):
@@ -208,6 +209,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 limits=self._service.session_limits,
                 scheduler=self._service.scheduler,
                 permit=permit,
+                watch=current_call().watch,
             )
             with self._taking_part(session):
                 yield session

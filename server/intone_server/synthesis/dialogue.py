@@ -14,6 +14,7 @@ from intone_server.synthesis.part import Part
 from intone_server.synthesis.script import OnItemFailure, Pieces, Script, SpeechItem
 from intone_server.synthesis.session import Session
 from intone_server.synthesis.timeline import Timeline
+from intone_server.synthesis.watching import Watch
 
 
 class DialogueSession(Session):
@@ -33,10 +34,16 @@ class DialogueSession(Session):
         limits: SessionLimits,
         scheduler: Scheduler,
         permit: Permit,
+        watch: Watch,
     ) -> None:
         stats = Stats()
         speaker = DialogueSpeaker(
-            script, pieces, stats, max_buffer_seconds=max_buffer_seconds, scheduler=scheduler
+            script,
+            pieces,
+            stats,
+            max_buffer_seconds=max_buffer_seconds,
+            scheduler=scheduler,
+            watch=watch,
         )
         for message in notices:
             speaker.timeline.aside(Notice(NoticeKind.TEXT_ALTERED, message, 0.0))
@@ -60,6 +67,7 @@ class DialogueSpeaker:
         *,
         max_buffer_seconds: float,
         scheduler: Scheduler,
+        watch: Watch,
     ) -> None:
         self.on_audio: Callable[[], None] = lambda: None
         self.on_ended: Callable[[], None] = lambda: None
@@ -69,7 +77,7 @@ class DialogueSpeaker:
         self._max_buffer_seconds = max_buffer_seconds
         self._stats = stats
         # Runs end where items do, never by the clock: samples must not depend on that.
-        self.timeline = Timeline(script.config, stats, gives_tails=False)
+        self.timeline = Timeline(script.config, stats, watch=watch, gives_tails=False)
         self._generations = Generations(script.config, stats, self.timeline, scheduler)
         self._layout = Layout(script, pieces, self._on_part)
         self._next = 0  # the first part that was not begun

@@ -67,10 +67,12 @@ class Part:
         self.generation: Generation | None = None
         self.started = False  # a replica has begun
         self.started_at: float | None = None
+        self.first_audio_at: float | None = None
         self.ended_at: float | None = None  # no more audio will be made
         self.announced = False  # the client has heard of it
         self.sample_offset = 0  # of its first sample, once it is announced
         self.made_samples = 0
+        self.earlier_made_samples = 0  # by a first attempt, which nobody heard
         self.sent_samples = 0
         self.outcome: Outcome | None = None
         self.error: IntoneError | None = None
@@ -276,7 +278,9 @@ class Part:
         assert first is not None
         self._buffer.drop()
         self.kept = None if self.kept is None else []
+        self.earlier_made_samples = self.made_samples
         self.made_samples = 0
+        self.first_audio_at = None
         self.outcome = self.error = None
         self._waits_for_end = False
         self._earlier_run_seconds = first.run_seconds
@@ -295,6 +299,8 @@ class Part:
         self._on_change(self)
 
     def on_audio(self, samples: bytes) -> None:
+        if self.first_audio_at is None:
+            self.first_audio_at = time.monotonic()
         self._take(np.frombuffer(samples, np.float32))
         self._on_change(self)
 

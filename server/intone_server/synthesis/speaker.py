@@ -24,6 +24,7 @@ from intone_server.synthesis.spacing import Spacing
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.timeline import Timeline
 from intone_server.synthesis.transcript import Transcript
+from intone_server.synthesis.watching import Watch
 
 # Events that may wait for a client that sends and does not read; audio has its own bound.
 MAX_WAITING_EVENTS = 1000
@@ -50,8 +51,9 @@ class Speaker:
         *,
         max_unsent_seconds: float,
         scheduler: Scheduler,
+        watch: Watch,
     ) -> None:
-        self.timeline = Timeline(config, stats)
+        self.timeline = Timeline(config, stats, watch=watch)
         self.on_audio: Callable[[], None] = lambda: None
         self.on_ended: Callable[[], None] = lambda: None
         self._config = config  # with the voice that speaks now

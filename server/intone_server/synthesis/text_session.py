@@ -12,6 +12,7 @@ from intone_server.synthesis.segmenter import CommitReason
 from intone_server.synthesis.session import Session, SessionState
 from intone_server.synthesis.speaker import MAX_WAITING_EVENTS, Speaker, VoiceChange
 from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.watching import Watch
 
 
 class TextSession(Session):
@@ -24,10 +25,15 @@ class TextSession(Session):
         limits: SessionLimits,
         scheduler: Scheduler,
         permit: Permit,
+        watch: Watch,
     ) -> None:
         stats = Stats()
         self._speaker = Speaker(
-            config, stats, max_unsent_seconds=limits.max_unsent_seconds, scheduler=scheduler
+            config,
+            stats,
+            max_unsent_seconds=limits.max_unsent_seconds,
+            scheduler=scheduler,
+            watch=watch,
         )
         self._max_buffered = limits.max_buffered_characters
         super().__init__(config, self._speaker, stats, limits=limits, permit=permit)

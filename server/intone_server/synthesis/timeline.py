@@ -25,7 +25,9 @@ from intone_server.synthesis.events import (
 from intone_server.synthesis.output import Output
 from intone_server.synthesis.part import Part
 from intone_server.synthesis.playout import Playout
+from intone_server.synthesis.progress import Progress
 from intone_server.synthesis.speech import SpeechConfig
+from intone_server.synthesis.watching import WasteCause, Watch
 
 # How long before the listener runs dry the end of a part is sent at the latest.
 TAIL_SECONDS = 0.1
@@ -45,6 +47,7 @@ class Timeline:
         config: SpeechConfig,
         stats: Stats,
         *,
+        watch: Watch,
         gives_tails: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -62,8 +65,8 @@ class Timeline:
         self.first_failure: IntoneError | None = None
         self._epochs = 0
         self.playout = Playout(self._rate)
+        self._progress = Progress(config, stats, self.playout, watch)
         self._spoke = False
-        self._first_text_at: float | None = None
         self.epoch = 0  # of the event that was taken last
         self.has_finished = False
 
@@ -87,9 +90,7 @@ class Timeline:
 
     def text_came(self, now: float) -> None:
         """Text that will be spoken came at `now`."""
-        self.playout.text_came(now)
-        if self._first_text_at is None:
-            self._first_text_at = now
+        self._progress.text_came(now)
 
     def look_at_head(self) -> None:
         """Note whether the part that is being sent was sent to its end just now."""
@@ -185,6 +186,7 @@ class Timeline:
                 return replace(head, sample_offset=self._output.position)
             if isinstance(head, Cleared):
                 self.epoch = head.epoch
+                self._progress.clear_answered(self._clock())
             if isinstance(head, Finished):
                 self._stats.wall_seconds = self.elapsed()
             return head
@@ -199,19 +201,17 @@ class Timeline:
         answers that were not yet here; `uncut` is 1 if there was text that never got this far.
         """
         fade = self._fade_out()
-        dropped = self._drop(Outcome.CLEARED, None)
+        dropped = self._drop(Outcome.CLEARED, None, WasteCause.CLEAR)
         self._epochs += 1
         count = dropped.untouched + uncut
         cleared = Cleared(clear_id, self._epochs, count, dropped.discarded_samples, *split)
         finished = self._report_all(dropped)
         self._items.extend([*fade, *finished, *dropped.events, *flushes, cleared])
-        self.playout.stopped()
-        if self._stats.first_audio_seconds is None:
-            self._first_text_at = None
+        self._progress.clear_came(self._clock())
 
     def fail(self, error: IntoneError) -> None:
         """Drop all that is unsent and end the call with `error`."""
-        dropped = self._drop(Outcome.FAILED, error)
+        dropped = self._drop(Outcome.FAILED, error, WasteCause.FAILURE)
         finished = self._report_all(dropped)
         self._items.extend([*finished, *dropped.events, error_notice(error), error])
 
@@ -222,6 +222,7 @@ class Timeline:
         for item in items[place:]:
             if isinstance(item, Part):
                 item.drop(Outcome.CLEARED, lost=False)
+                self._over(item, WasteCause.FAILURE)
         self._items = deque(items[:place])
         self.has_finished = False
 
@@ -233,7 +234,7 @@ class Timeline:
 
     def close(self) -> None:
         """Nobody is left to tell."""
-        self._drop(Outcome.CLEARED, None)
+        self._drop(Outcome.CLEARED, None, WasteCause.CANCEL)
         self._output.close()
 
     def _resumes_at(self) -> float:
@@ -241,11 +242,14 @@ class Timeline:
         dry_at, most = self.playout.dry_at(), self._config.max_ahead_seconds
         return 0.0 if dry_at is None or most is None else dry_at - most
 
-    def _drop(self, outcome: Outcome, error: IntoneError | None) -> Dropped:
+    def _drop(self, outcome: Outcome, error: IntoneError | None, cause: WasteCause) -> Dropped:
         """Empty the timeline."""
         if any(isinstance(item, Finished) for item in self._items):
             self.has_finished = False
         dropped = drop(self._items, outcome, error, self._made)
+        for item in self._items:
+            if isinstance(item, Part):
+                self._over(item, cause)
         self._items.clear()
         self._output.drop()
         return dropped
@@ -273,6 +277,7 @@ class Timeline:
                 return self._heard(encoded, part)
             self._count(part)
         self._items.popleft()
+        self._over(part, WasteCause.FAILURE)
         return next(iter(self._report(part)), None)
 
     def _gathers(self, part: Part) -> bool:
@@ -286,11 +291,7 @@ class Timeline:
 
     def _heard(self, encoded: Encoded, part: Part) -> AudioChunk:
         """A chunk that the listener hears as speech goes on."""
-        now = self._clock()
-        if self._first_text_at is not None and self._stats.first_audio_seconds is None:
-            self._stats.first_audio_seconds = now - self._first_text_at
-        if self.playout.is_dry(now):
-            self._stats.underruns += 1
+        self._progress.heard(self._clock())
         # Not by a part of nothing, which may bring out what an encoder held of the one before.
         spoken = part.kind is not SegmentKind.SILENCE and part.made_samples > 0
         self._spoke = self._spoke or spoken
@@ -298,10 +299,9 @@ class Timeline:
 
     def _chunk(self, encoded: Encoded, part: Part) -> AudioChunk:
         count = encoded.sample_count
-        self._stats.audio_seconds += count / self._rate
         self._stats.clipped_samples = self._output.over_samples
         chunk = AudioChunk(encoded.data, part.segment, self.playout.sent_samples, count)
-        self.playout.sent(self._clock(), count)
+        self._progress.sent(self._clock(), count)
         self._count(part)
         self._sounding = part
         return chunk
@@ -321,11 +321,14 @@ class Timeline:
     def _report_all(self, dropped: Dropped) -> list[SegmentFinished]:
         return [event for part in dropped.parts for event in self._report(part)]
 
-    def _report(self, part: Part) -> list[SegmentFinished]:
-        """Count a part that is over, and its event if the client wants one."""
+    def _over(self, part: Part, waste_cause: WasteCause) -> None:
+        """Count a part of which nothing more will be sent."""
+        self._progress.over(part, waste_cause)
         if part.outcome is Outcome.FAILED:
-            self._stats.failed_segments += 1
             self.first_failure = self.first_failure or part.error
+
+    def _report(self, part: Part) -> list[SegmentFinished]:
+        """The event of a part that is over, if the client wants one."""
         if part.outcome is Outcome.COMPLETE and not self._config.segment_events:
             return []
         return [segment_finished(part, self.elapsed(part.ended_at if part.generation else None))]

@@ -1,10 +1,21 @@
 """What is told of a call as it speaks, for metrics and traces."""
 
+import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from intone_server.errors import Reason
+from intone_server.scheduling.generation import Priority
 from intone_server.synthesis.events import Outcome
+
+
+class WasteCause(enum.Enum):
+    """Why audio that was made was not sent."""
+
+    CLEAR = "clear"
+    CANCEL = "cancel"
+    FAILURE = "failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +24,8 @@ class EndedSegment:
 
     Moments are seconds of `time.monotonic`, None if it did not come to that: a segment that was
     begun again has those of its last attempt. `queue_seconds`, `synthesis_seconds` and
-    `made_seconds` of audio are of all attempts, `sent_seconds` what the client was sent.
+    `made_seconds` of audio are of all attempts, `sent_seconds` what the client was sent,
+    `wasted_seconds` what it will never be sent, for the `waste_cause`.
     """
 
     segment: int
@@ -29,12 +41,14 @@ class EndedSegment:
     synthesis_seconds: float
     made_seconds: float
     sent_seconds: float
+    wasted_seconds: float
+    waste_cause: WasteCause
 
 
 class Watch(Protocol):
     """Hears of one call, on the event loop; must not raise."""
 
-    def first_audio(self, seconds: float) -> None:
+    def first_audio(self, seconds: float, priority: Priority) -> None:
         """The first audio of a text is sent, so long after the text came."""
 
     def audio_sent(self, seconds: float, gap_seconds: float | None) -> None:
@@ -46,15 +60,14 @@ class Watch(Protocol):
     def segment_ended(self, segment: EndedSegment) -> None:
         """A segment of speech is over, and what is sent of it was sent."""
 
-    def cleared(self, stop_seconds: float, discarded_seconds: float) -> None:
-        """A `Clear` was carried out: its answer was taken `stop_seconds` after it came, and so much
-        audio was made for nothing."""
+    def cleared(self, stop_seconds: float) -> None:
+        """A `Clear` was carried out: its answer was taken `stop_seconds` after it came."""
 
 
 class Unwatched:
     """Nobody asks."""
 
-    def first_audio(self, seconds: float) -> None: ...
+    def first_audio(self, seconds: float, priority: Priority) -> None: ...
 
     def audio_sent(self, seconds: float, gap_seconds: float | None) -> None: ...
 
@@ -62,4 +75,31 @@ class Unwatched:
 
     def segment_ended(self, segment: EndedSegment) -> None: ...
 
-    def cleared(self, stop_seconds: float, discarded_seconds: float) -> None: ...
+    def cleared(self, stop_seconds: float) -> None: ...
+
+
+class Watches:
+    """Several that hear of the same call."""
+
+    def __init__(self, watches: Sequence[Watch]) -> None:
+        self._watches = watches
+
+    def first_audio(self, seconds: float, priority: Priority) -> None:
+        for watch in self._watches:
+            watch.first_audio(seconds, priority)
+
+    def audio_sent(self, seconds: float, gap_seconds: float | None) -> None:
+        for watch in self._watches:
+            watch.audio_sent(seconds, gap_seconds)
+
+    def underrun(self) -> None:
+        for watch in self._watches:
+            watch.underrun()
+
+    def segment_ended(self, segment: EndedSegment) -> None:
+        for watch in self._watches:
+            watch.segment_ended(segment)
+
+    def cleared(self, stop_seconds: float) -> None:
+        for watch in self._watches:
+            watch.cleared(stop_seconds)
