@@ -15,11 +15,11 @@ from pathlib import Path
 
 import structlog
 
-from intone_server import __version__
-from intone_server.engines.base import EngineInfo, EngineOptions, EngineVoice, VoiceRef
+from intone_server import __version__, assembly
+from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
 from intone_server.errors import Reason, Unavailable
 from intone_server.rpc.requests import ConfigReader
-from intone_server.rpc.runtime import DialogueLimits, RequestLimits, Runtime, Service
+from intone_server.rpc.runtime import Runtime, Service
 from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
 from intone_server.scheduling.admission import Admission, FixedLimit, MeasuredLimit
 from intone_server.scheduling.deadline import DeadlinePolicy
@@ -27,15 +27,12 @@ from intone_server.scheduling.policy import FifoPolicy
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.scheduling.worker import SupervisedWorker, WorkerUnusable
 from intone_server.settings import Settings
-from intone_server.synthesis.deadlines import SessionLimits
 from intone_server.synthesis.inline_audio import AudioReader
 from intone_server.transitions import change
 from intone_server.voices.catalogue import Catalogue
 from intone_server.voices.creation import VoiceCreator
 from intone_server.voices.making import VoiceMaker
 from intone_server.voices.memory import MemoryStore
-from intone_server.voices.record import Store
-from intone_server.voices.store import VoiceStore
 from intone_server.workers.launch import Launcher
 from intone_server.workers.loading import WorkerSpec
 
@@ -86,60 +83,24 @@ class App:
         self._service = Service(
             scheduler=self._scheduler,
             admission=self._admission,
-            session_limits=SessionLimits(
-                idle_timeout_seconds=settings.idle_timeout_seconds,
-                session_limit_seconds=settings.session_limit_seconds,
-                slow_client_timeout_seconds=settings.slow_client_timeout_seconds,
-                max_unsent_seconds=settings.max_unsent_seconds,
-                max_buffered_characters=settings.max_buffered_characters,
-            ),
-            request_limits=RequestLimits(
-                max_text_characters=settings.max_text_characters,
-                max_piece_characters=settings.max_piece_characters,
-                first_message_timeout_seconds=settings.first_message_timeout_seconds,
-                max_prompt_bytes=settings.max_prompt_bytes,
-                require_consent=settings.require_consent,
-                dialogue=DialogueLimits(
-                    concurrency=settings.dialogue_concurrency,
-                    items=settings.max_dialogue_items,
-                    characters=settings.max_dialogue_characters,
-                    held_seconds=settings.max_dialogue_held_seconds,
-                    buffer_seconds=settings.max_dialogue_buffer_seconds,
-                ),
-            ),
+            session_limits=assembly.session_limits(settings),
+            request_limits=assembly.request_limits(settings),
         )
         self._server = RpcServer(self._service)
         self._admission.ready = self._is_ready
         self._admission.retry_after = self._scheduler.retry_after
         self._admission.on_change = self._changed
         self._scheduler.on_change = self._changed
-        options = EngineOptions(
-            model=settings.model,
-            quantize=settings.quantize,
-            voices=settings.voice,
-            default_voice=settings.default_voice,
-            state_directory=self._states.name,
-            voice_cache_bytes=settings.voice_cache_bytes,
-            threads=settings.threads,
-            workers=settings.workers,
-        )
+        options = assembly.engine_options(settings, self._states.name)
         self._launcher = Launcher(
             WorkerSpec(
                 engines[settings.engine], options, settings.log_format, replicas=settings.replicas
             )
         )
         self._capacity_changed = asyncio.Event()
-        self._store = self._open_store()
+        self._store = assembly.open_store(settings, Path(self._states.name))
         self._maker: VoiceMaker | None = None
         self._audio_reader = AudioReader(self._launcher.launch_reader)
-
-    def _open_store(self) -> Store:
-        """For created voices. Raises OSError if the directory cannot be used."""
-        if self._settings.voice_dir:
-            return VoiceStore(Path(self._settings.voice_dir))
-        if sys.platform == "linux":
-            return MemoryStore()
-        return VoiceStore(Path(self._states.name) / "created")
 
     async def run(self) -> int:
         """Serve until a signal says stop. Returns the exit code."""
@@ -225,18 +186,14 @@ class App:
     def _runtime(self, info: EngineInfo) -> Runtime:
         """What calls need of the loaded model."""
         settings = self._settings
+        features = assembly.features(settings, info)
+        if "voice_import" in features and not settings.voice_dir:
+            log.info("created voices live in memory", hint="--voice-dir keeps and shares them")
         catalogue = Catalogue(info, self._store, self._load_voice)
         self._maker = VoiceMaker(self._launcher.launch_maker, info.sample_rate_hertz)
-        features = set(info.features)
-        if settings.voice_dir:
-            features.add("voice_storage")
-        elif "voice_import" in features:
-            log.info("created voices live in memory", hint="--voice-dir keeps and shares them")
-        if settings.require_consent:
-            features.add("consent_required")
         return Runtime(
             info=info,
-            features=frozenset(features),
+            features=features,
             config_reader=ConfigReader(
                 info, max_text_delay_seconds=settings.max_text_delay_seconds
             ),

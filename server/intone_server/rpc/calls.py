@@ -6,7 +6,7 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ from intone_server.errors import (
 )
 from intone_server.rpc.peers import address_of
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
-from intone_server.synthesis.watching import Unwatched, Watch
+from intone_server.synthesis.watching import Unwatched, Watch, Watches
 
 log = structlog.stdlib.get_logger("intone.rpc")
 
@@ -86,7 +86,9 @@ def current_call() -> Call:
 class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every method: ours with an id and a log line, health and reflection without."""
 
-    def __init__(self) -> None:
+    def __init__(self, watches: Sequence[Callable[[Call], Watch]] = ()) -> None:
+        """Each of `watches` is asked for one that hears of what a call speaks."""
+        self._watches = watches
         self._uploads: Counter[str] = Counter()
 
     # grpc's handlers are untyped tuples: what they hold depends on the kind of method.
@@ -108,6 +110,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
         call = Call(method.rpartition("/")[2], str(request_id))
+        call.watch = Watches([make(call) for make in self._watches])
         return _wrap(handler, call, limit, upload)
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import socket
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import grpc.aio
@@ -16,11 +17,12 @@ from intone.v1 import (
     voices_pb2,
     voices_pb2_grpc,
 )
-from intone_server.rpc.calls import CallInterceptor
+from intone_server.rpc.calls import Call, CallInterceptor
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.status import StatusServicer
 from intone_server.rpc.tts import TextToSpeechServicer
 from intone_server.rpc.voices import VoiceServicer
+from intone_server.synthesis.watching import Watch
 
 SERVICES = tuple(
     module.DESCRIPTOR.services_by_name[name].full_name
@@ -71,7 +73,7 @@ def _refuse_to_take_over(path: str) -> None:
 class RpcServer:
     """The gRPC server around the servicers. Ready to be started; not serving yet."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, watches: Sequence[Callable[[Call], Watch]] = ()) -> None:
         self.tts = TextToSpeechServicer(service)
         self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
@@ -84,7 +86,7 @@ class RpcServer:
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
         ]
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor()], options=[*_OPTIONS, *options]
+            interceptors=[CallInterceptor(watches)], options=[*_OPTIONS, *options]
         )
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(self.voices, self._server)
