@@ -148,3 +148,13 @@ def test_links_to_files_lead_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_tests_that_pages_name_exist() -> None:
+    """What a page says is proved by a test that is really there."""
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for name in re.findall(r"\b(test_\w+(?:\.py)?)", page.read_text()):
+            known = name in files if name.endswith(".py") else f"def {name}(" in tests
+            assert known or f"{name}.py" in files, f"{page.name}: {name}"
