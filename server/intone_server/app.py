@@ -86,7 +86,9 @@ class App:
             session_limits=assembly.session_limits(settings),
             request_limits=assembly.request_limits(settings),
         )
-        self._server = RpcServer(self._service)
+        self._server = RpcServer(
+            self._service, assembly.access(settings), describes_itself=settings.reflection
+        )
         self._admission.ready = self._is_ready
         self._admission.retry_after = self._scheduler.retry_after
         self._admission.on_change = self._changed
@@ -298,7 +300,7 @@ async def serve(settings: Settings, engines: Mapping[str, str]) -> int:
     """
     try:
         app = App(settings, engines)
-    except OSError as error:
-        print(f"intone-server: --voice-dir: {error.filename} {error.strerror}", file=sys.stderr)
+    except assembly.Unusable as error:
+        print(f"intone-server: {error}", file=sys.stderr)
         return 1
     return await app.run()

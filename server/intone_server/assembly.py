@@ -1,15 +1,35 @@
 """What the parts of the server are built with, from its settings."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from intone_server.access.authentication import Authentication
+from intone_server.access.grants import ClientLimits
+from intone_server.access.jwts import parse_keys
+from intone_server.access.tokens import parse_tokens
 from intone_server.engines.base import EngineInfo, EngineOptions
+from intone_server.rpc.access import Access
 from intone_server.rpc.runtime import DialogueLimits, RequestLimits
 from intone_server.settings import Settings
 from intone_server.synthesis.deadlines import SessionLimits
 from intone_server.voices.memory import MemoryStore
 from intone_server.voices.record import Store
 from intone_server.voices.store import VoiceStore
+from intone_server.watched_files import WatchedFiles, fault_of
+
+
+class Unusable(Exception):
+    """What a setting names cannot be used: the message is for whoever started the server."""
+
+
+@contextmanager
+def _naming(flag: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise Unusable(f"{flag}: {fault_of(error)}") from None
 
 
 def session_limits(settings: Settings) -> SessionLimits:
@@ -56,9 +76,10 @@ def engine_options(settings: Settings, state_directory: str) -> EngineOptions:
 
 
 def open_store(settings: Settings, states: Path) -> Store:
-    """For created voices. Raises OSError if the directory cannot be used."""
+    """For created voices. Raises Unusable."""
     if settings.voice_dir:
-        return VoiceStore(Path(settings.voice_dir))
+        with _naming("--voice-dir"):
+            return VoiceStore(Path(settings.voice_dir))
     if sys.platform == "linux":
         return MemoryStore()
     return VoiceStore(states / "created")
@@ -72,3 +93,28 @@ def features(settings: Settings, info: EngineInfo) -> frozenset[str]:
     if settings.require_consent:
         found.add("consent_required")
     return frozenset(found)
+
+
+def access(settings: Settings) -> Access:
+    """Who may call what. Raises Unusable."""
+    limits = ClientLimits(
+        streams=settings.max_client_streams,
+        characters_per_minute=settings.max_client_characters_per_minute,
+        audio_seconds_per_day=settings.max_client_audio_seconds_per_day,
+        heavy_calls=settings.max_client_heavy_calls,
+    )
+    authentication = None
+    if settings.tokens or settings.jwt_keys:
+        tokens = keys = None
+        if settings.tokens:
+            with _naming("--tokens"):
+                tokens = WatchedFiles(
+                    "--tokens", [settings.tokens], lambda contents: parse_tokens(contents, limits)
+                )
+        if settings.jwt_keys:
+            with _naming("--jwt-keys"):
+                keys = WatchedFiles("--jwt-keys", [settings.jwt_keys], parse_keys)
+        authentication = Authentication(
+            tokens, keys, issuer=settings.jwt_issuer, audience=settings.jwt_audience
+        )
+    return Access(authentication, limits=limits, client_header=settings.client_header)

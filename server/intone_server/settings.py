@@ -238,6 +238,19 @@ def contradictions(settings: Settings, engines: Sequence[str]) -> list[str]:
     """What is wrong with settings that are each right: one line for each fault."""
     if settings.engine not in engines:
         return [f"--engine={settings.engine}: must be one of {', '.join(engines)}"]
+    return [*_access_faults(settings), *_model_faults(settings)]
+
+
+def _access_faults(settings: Settings) -> list[str]:
+    faults = []
+    if settings.jwt_keys and not (settings.jwt_issuer and settings.jwt_audience):
+        faults.append("--jwt-keys: needs --jwt-issuer and --jwt-audience, which tokens must name")
+    if not settings.jwt_keys and (settings.jwt_issuer or settings.jwt_audience):
+        faults.append("--jwt-issuer and --jwt-audience: are of no use without --jwt-keys")
+    return faults
+
+
+def _model_faults(settings: Settings) -> list[str]:
     if settings.engine != "pocket" or not settings.model.endswith((".yaml", ".yml")):
         return []
     faults = []

@@ -6,7 +6,8 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,16 +16,14 @@ import grpc
 import grpc.aio
 import structlog
 
-from intone_server.errors import (
-    InternalError,
-    IntoneError,
-    InvalidRequest,
-    Overloaded,
-    Reason,
-    Violation,
-)
+from intone_server.access.authentication import TokenRefused
+from intone_server.access.quotas import Account
+from intone_server.errors import InternalError, IntoneError
+from intone_server.rpc.access import Access, counted
+from intone_server.rpc.malformed import CheckedStream, checked, tolerant
 from intone_server.rpc.peers import address_of
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
+from intone_server.rpc.uploads import UPLOADS, Upload, no_room
 from intone_server.synthesis.watching import Unwatched, Watch, Watches
 
 log = structlog.stdlib.get_logger("intone.rpc")
@@ -35,30 +34,6 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,128}")
 # Longest request: text within its limits, in UTF-8, with room to spare. Uploads have their own.
 MAX_REQUEST_BYTES = 1024 * 1024
 
-
-# Within this an upload has come: 20 MiB at 1.4 Mbit/s. Then the call is given up, and its place is
-# free; grpc.aio sends no status for it, so that its own deadline ends it at the client.
-UPLOAD_SECONDS = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Uploads:
-    """Bounds of a method whose requests are large: each is held in memory while it is received.
-
-    `most` at the same time. `until_end`: all of the call counts, and not the receiving alone.
-    """
-
-    most: int
-    until_end: bool
-    retry_seconds: float
-
-
-_UPLOADS = {
-    "/intone.v1.VoiceService/CreateVoice": _Uploads(5, True, 5.0),
-    # After it was received, the permit bounds how many there are.
-    "/intone.v1.TextToSpeechService/SynthesizeDialogue": _Uploads(32, False, 1.0),
-}
-
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -68,8 +43,9 @@ class Call:
 
     method: str
     request_id: str
-    client: str = ""  # the address of the peer, without its port, if it has one
+    client: str = ""  # by which it is told from others
     subject: str = ""  # whom the caller has proved to be, if anybody
+    account: Account = field(default_factory=Account)
     started_at: float = field(default_factory=time.monotonic)
     fields: dict[str, Any] = field(default_factory=dict)
     watch: Watch = field(default_factory=Unwatched)  # of what it speaks
@@ -84,10 +60,14 @@ def current_call() -> Call:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Wraps every method: ours with an id and a log line, health and reflection without."""
+    """Wraps every method: ours with an id, an account and a log line, gRPC's own without.
 
-    def __init__(self, watches: Sequence[Callable[[Call], Watch]] = ()) -> None:
+    A call that is not allowed, or for whose upload there is no room, is refused unread.
+    """
+
+    def __init__(self, access: Access, watches: Sequence[Callable[[Call], Watch]] = ()) -> None:
         """Each of `watches` is asked for one that hears of what a call speaks."""
+        self._access = access
         self._watches = watches
         self._uploads: Counter[str] = Counter()
 
@@ -97,87 +77,80 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         method: str = handler_call_details.method
         if handler is None:
             return None
+        metadata = handler_call_details.invocation_metadata
         if not method.startswith("/intone."):
-            return _wrap(handler, None, MAX_REQUEST_BYTES)
-        limit: int | None = MAX_REQUEST_BYTES
-        upload: _Upload | None = None
-        if (uploads := _UPLOADS.get(method)) is not None:
-            limit = None
-            if self._uploads[method] >= uploads.most:
-                handler = _refused(handler, uploads)
-            else:
-                upload = _Upload(method, self._uploads, until_end=uploads.until_end)
-        asked_id = dict(handler_call_details.invocation_metadata).get(REQUEST_ID, "")
+            try:
+                self._access.grant(method, metadata)
+            except IntoneError as error:
+                handler = _refusing(handler, error)
+            return _quiet(handler)
+        asked_id = dict(metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
         call = Call(method.rpartition("/")[2], str(request_id))
-        call.watch = Watches([make(call) for make in self._watches])
-        return _wrap(handler, call, limit, upload)
+        call.watch = Watches([Sent(call), *(make(call) for make in self._watches)])
+        upload: Upload | None = None
+        grant = None
+        try:
+            grant = self._access.grant(method, metadata)
+            if (uploads := UPLOADS.get(method)) is not None:
+                if self._uploads[method] >= uploads.most:
+                    raise no_room(uploads)
+                upload = Upload(method, self._uploads, until_end=uploads.until_end)
+        except IntoneError as error:
+            if isinstance(error, TokenRefused):
+                call.fields["fault"] = error.fault
+            handler = _refusing(handler, error)
+
+        @contextmanager
+        def admitted(context: Context) -> Iterator[None]:
+            if upload is not None:
+                upload.received()
+            if grant is None:
+                yield  # it is being refused
+                return
+            call.subject = grant.subject
+            call.client = self._access.client(call.subject, metadata, address_of(context.peer()))
+            call.account = self._access.account(call.client, grant)
+            if call.subject:
+                call.fields["client"] = call.subject
+            with counted(method, call.account):
+                yield
+
+        return _spoken_of(handler, call, None if method in UPLOADS else MAX_REQUEST_BYTES, admitted)
 
 
-class _Upload:
-    """The receiving of one large request, counted under `method` in `counts`.
+class Sent(Unwatched):
+    """Counts audio in the account of a call's client."""
 
-    At the longest for as long as the task of the call lives: the handler may never be called, if
-    the client leaves before its message has come.
-    """
+    def __init__(self, call: Call) -> None:
+        self._call = call
 
-    def __init__(self, method: str, counts: Counter[str], *, until_end: bool) -> None:
-        self._method = method
-        self._counts = counts
-        self._counted = True
-        self._until_end = until_end
-        counts[method] += 1
-        task = asyncio.current_task()
-        assert task is not None
-        # Or calls that never send anything would keep all others out.
-        self._timer = asyncio.get_running_loop().call_later(UPLOAD_SECONDS, task.cancel)
-        task.add_done_callback(self._end)
-
-    def received(self) -> None:
-        """All of it is there."""
-        self._timer.cancel()
-        if not self._until_end:
-            self._end()
-
-    def _end(self, _: object = None) -> None:
-        self._timer.cancel()
-        if self._counted:
-            self._counted = False
-            self._counts[self._method] -= 1
+    def audio_sent(self, seconds: float, gap_seconds: float | None) -> None:
+        self._call.account.add_audio(seconds)
 
 
-def _refused(handler: Any, uploads: _Uploads) -> Any:
-    """The same method, which throws its message away unread: there is no room."""
+def _refusing(handler: Any, error: IntoneError) -> Any:
+    """The same method, which reads nothing and says why: whatever it takes, a client of it is
+    content with the status of a stream."""
 
-    async def refuse(_request: Any, _context: Context) -> Any:
-        raise Overloaded(
-            Reason.QUEUE_FULL,
-            f"{uploads.most} other uploads are being received"
-            + (" or worked on" if uploads.until_end else ""),
-            retry_after=uploads.retry_seconds,
-        )
+    async def refuse(_requests: Any, _context: Context) -> Any:
+        raise error
 
-    make = (
-        grpc.unary_stream_rpc_method_handler
-        if handler.unary_stream
-        else grpc.unary_unary_rpc_method_handler
-    )
-    return make(
+    return grpc.stream_stream_rpc_method_handler(
         refuse,
-        request_deserializer=lambda _: None,
+        request_deserializer=handler.request_deserializer,
         response_serializer=handler.response_serializer,
     )
 
 
-def _wrap(
-    handler: Any, call: Call | None, max_bytes: int | None, upload: _Upload | None = None
-) -> Any:
-    checked: Callable[[Any], Any] = _checked
+def _wrapped(handler: Any, serve: Callable[[Any], Any], max_bytes: int | None) -> Any:
+    """The same kind of handler around what `serve` makes of a function that runs the method."""
+    check: Callable[[Any], Any] = checked
     if handler.stream_stream:
-        make, inner, checked = (
+        make, inner, check = (
             grpc.stream_stream_rpc_method_handler,
             handler.stream_stream,
-            _CheckedStream,
+            CheckedStream,
         )
     elif handler.unary_stream:
         make, inner = grpc.unary_stream_rpc_method_handler, handler.unary_stream
@@ -186,90 +159,69 @@ def _wrap(
 
     async def run(request: Any, context: Context) -> Any:
         if not inspect.isasyncgenfunction(inner):
-            return await inner(checked(request), context)
-        async for response in inner(checked(request), context):
+            return await inner(check(request), context)
+        async for response in inner(check(request), context):
             await context.write(response)
         return None
 
-    async def serve_quietly(request: Any, context: Context) -> Any:
-        try:
-            return await run(request, context)
-        except InvalidRequest as error:
-            await context.abort(code_of(error), message_of(error), trailers_of(error))
-
-    async def serve(request: Any, context: Context) -> Any:
-        assert call is not None
-        if upload is not None:
-            upload.received()
-        _current.set(call)
-        call.client = address_of(context.peer())
-        context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
-        try:
-            response = await run(request, context)
-        except IntoneError as error:
-            _log(call, code_of(error).name, reason=error.reason)
-            await _abort(context, call, error)
-        except BaseException as error:
-            # A client that has left shows itself as one of several exceptions, some of them
-            # private to grpc: the state of the call tells, not the type.
-            if context.done() or not isinstance(error, Exception):
-                _log(call, "CANCELLED")
-                raise
-            log.exception("call failed", rpc=call.method, request_id=call.request_id)
-            await _abort(context, call, InternalError())
-        else:
-            _log(call, "OK")
-            return response
-
     return make(
-        serve if call else serve_quietly,
-        request_deserializer=_tolerant(handler.request_deserializer, max_bytes),
+        serve(run),
+        request_deserializer=tolerant(handler.request_deserializer, max_bytes),
         response_serializer=handler.response_serializer,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Malformed:
-    """In the place of a message: what is wrong with it."""
-
-    description: str
+Run = Callable[[Any, Context], Any]
 
 
-def _tolerant(
-    deserialize: Callable[[bytes], Any] | None, max_bytes: int | None
-) -> Callable[[bytes], Any]:
-    """grpc answers a message that does not parse with UNKNOWN and names of Python classes, and has
-    one limit on length for all methods."""
-    assert deserialize is not None
+def _quiet(handler: Any) -> Any:
+    """For methods that are gRPC's own."""
 
-    def parse(data: bytes) -> Any:
-        if max_bytes is not None and len(data) > max_bytes:
-            return _Malformed(f"the message has {len(data):,} bytes, limit {max_bytes:,}")
-        try:
-            return deserialize(data)
-        except Exception:  # noqa: BLE001 - protobuf implementations differ in what they raise
-            return _Malformed("not a valid message of this method (text must be UTF-8)")
+    def around(run: Run) -> Run:
+        async def serve(request: Any, context: Context) -> Any:
+            try:
+                return await run(request, context)
+            except IntoneError as error:
+                await context.abort(code_of(error), message_of(error), trailers_of(error))
 
-    return parse
+        return serve
+
+    return _wrapped(handler, around, MAX_REQUEST_BYTES)
 
 
-def _checked(request: Any) -> Any:
-    if isinstance(request, _Malformed):
-        raise InvalidRequest(Reason.BAD_MESSAGE, [Violation("", request.description)])
-    return request
+def _spoken_of(
+    handler: Any,
+    call: Call,
+    max_bytes: int | None,
+    admitted: Callable[[Context], AbstractContextManager[None]],
+) -> Any:
+    """For ours: with statuses for errors, and one log line."""
 
+    def around(run: Run) -> Run:
+        async def serve(request: Any, context: Context) -> Any:
+            _current.set(call)
+            context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
+            try:
+                with admitted(context):
+                    response = await run(request, context)
+            except IntoneError as error:
+                _log(call, code_of(error).name, reason=error.reason)
+                await _abort(context, call, error)
+            except BaseException as error:
+                # A client that has left shows itself as one of several exceptions, some of them
+                # private to grpc: the state of the call tells, not the type.
+                if context.done() or not isinstance(error, Exception):
+                    _log(call, "CANCELLED")
+                    raise
+                log.exception("call failed", rpc=call.method, request_id=call.request_id)
+                await _abort(context, call, InternalError())
+            else:
+                _log(call, "OK")
+                return response
 
-class _CheckedStream:
-    """An iterator that can go on after a malformed message, as a generator could not."""
+        return serve
 
-    def __init__(self, requests: AsyncIterator[Any]) -> None:
-        self._requests = aiter(requests)
-
-    def __aiter__(self) -> "_CheckedStream":
-        return self
-
-    async def __anext__(self) -> Any:
-        return _checked(await anext(self._requests))
+    return _wrapped(handler, around, max_bytes)
 
 
 async def _abort(context: Context, call: Call, error: IntoneError) -> None:

@@ -117,6 +117,11 @@ class Inputs:
             case "text":
                 limit = self._service.request_limits.max_piece_characters
                 text = requests.read_piece(message.text, limit)
+                try:
+                    current_call().account.take_characters(len(text))
+                except Overloaded as error:
+                    session.end_with(error)  # what was taken before is spoken
+                    return
                 session.push_text(text[:TURN_CHARACTERS])
                 for start in range(TURN_CHARACTERS, len(text), TURN_CHARACTERS):
                     await asyncio.sleep(0)

@@ -17,6 +17,7 @@ from intone.v1 import (
     voices_pb2,
     voices_pb2_grpc,
 )
+from intone_server.rpc.access import Access
 from intone_server.rpc.calls import Call, CallInterceptor
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.status import StatusServicer
@@ -73,7 +74,15 @@ def _refuse_to_take_over(path: str) -> None:
 class RpcServer:
     """The gRPC server around the servicers. Ready to be started; not serving yet."""
 
-    def __init__(self, service: Service, watches: Sequence[Callable[[Call], Watch]] = ()) -> None:
+    def __init__(
+        self,
+        service: Service,
+        access: Access,
+        watches: Sequence[Callable[[Call], Watch]] = (),
+        *,
+        describes_itself: bool = True,
+    ) -> None:
+        """`describes_itself`: by reflection."""
         self.tts = TextToSpeechServicer(service)
         self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
@@ -86,15 +95,16 @@ class RpcServer:
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
         ]
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor(watches)], options=[*_OPTIONS, *options]
+            interceptors=[CallInterceptor(access, watches)], options=[*_OPTIONS, *options]
         )
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(self.voices, self._server)
         status_pb2_grpc.add_StatusServiceServicer_to_server(self.status, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
+        if describes_itself:
+            reflection.enable_server_reflection(
+                (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+            )
 
     async def start(self, address: str) -> str:
         """Bind and serve; returns the address with its real port. Raises RuntimeError or OSError

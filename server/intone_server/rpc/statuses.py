@@ -1,5 +1,7 @@
 """From domain errors to gRPC statuses: one table, and the details that go with a status."""
 
+import math
+
 import grpc
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
@@ -76,7 +78,7 @@ def trailers_of(error: IntoneError) -> Metadata:
     trailers: list[tuple[str, str | bytes]] = []
     if error.retry_after is not None:
         # At least 1: on 0, grpcio 1.85 never makes the retry at all.
-        milliseconds = max(1, round(error.retry_after * 1000))
+        milliseconds = max(1, math.ceil(error.retry_after * 1000))
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(milliseconds)
         details.append(_any(error_details_pb2.RetryInfo(retry_delay=delay)))

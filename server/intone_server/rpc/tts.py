@@ -103,6 +103,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 request.text,
                 deadline_seconds=context.time_remaining(),
             )
+            current_call().account.take_characters(len(request.text))
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
                 await send(session, self._service, context, tts_pb2.SynthesizeTextResponse)
@@ -122,6 +123,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                     _first_line(request),
                     deadline_seconds=context.time_remaining(),
                 )
+                current_call().account.take_characters(_characters(request))
                 await _load_what_is_needed(script.config)
                 notices: list[str] = []
                 pieces = await plan_script(
@@ -154,6 +156,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             scheduler, deadline = self._service.scheduler, context.time_remaining()
             check_wait(scheduler, config, request.text, deadline_seconds=deadline)
             check_done(scheduler, config, request.text, deadline)
+            current_call().account.take_characters(len(request.text))
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
                 audio, finished = await collect(session)
@@ -231,6 +234,11 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
 def _first_line(request: tts_pb2.SynthesizeDialogueRequest) -> str:
     """The first text that is spoken, if there is any."""
     return next((item.speech.text for item in request.items if item.HasField("speech")), "")
+
+
+def _characters(request: tts_pb2.SynthesizeDialogueRequest) -> int:
+    """Code points of all text that is to be spoken."""
+    return sum(len(item.speech.text) for item in request.items)
 
 
 async def _load_what_is_needed(config: SpeechConfig) -> None:

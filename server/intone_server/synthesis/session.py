@@ -11,6 +11,7 @@ import structlog
 
 from intone_server.errors import InternalError, IntoneError
 from intone_server.scheduling.admission import Permit
+from intone_server.synthesis.announcing import error_notice
 from intone_server.synthesis.deadlines import Alarm, Deadlines, Due, SessionLimits, Situation
 from intone_server.synthesis.events import (
     Event,
@@ -104,6 +105,7 @@ class Session:
         self._permit = permit
         self._state = SessionState.SPEAKING
         self._finish_reason = FinishReason.END_OF_INPUT
+        self._end_error: IntoneError | None = None
         self._draining = False
         self._wake = asyncio.Event()
         self._room = asyncio.Event()  # of interest to those who read input
@@ -150,6 +152,14 @@ class Session:
             self._source.end()
             self._advance()
 
+    def end_with(self, error: IntoneError) -> None:
+        """No more text is taken, which the client is told now: speak the rest, then end the stream
+        with `error`."""
+        if self._state is SessionState.SPEAKING:
+            self._end_error = error
+            self._timeline.aside(error_notice(error))
+            self.end_input()
+
     def fail(self, error: IntoneError) -> None:
         """End the stream with `error`, now; what was not sent is dropped."""
         if self._state is not SessionState.CLOSED:
@@ -192,7 +202,10 @@ class Session:
         """Move on as far as possible. Called after every change."""
         source, is_open = self._source, self._state is not SessionState.CLOSED
         if is_open and source.advance() and self._state is SessionState.FINISHING:
-            self._timeline.finish(self._finish_reason)
+            if self._end_error is not None:
+                self._timeline.finish_with(self._end_error)
+            else:
+                self._timeline.finish(self._finish_reason)
         waits = is_open and source.has_text
         # Who waits for its listener, by its own `max_ahead`, needs no replica meanwhile.
         self._permit.talking = source.busy or (waits and not self._timeline.paused_until)

@@ -63,6 +63,7 @@ class Timeline:
         self._items: deque[Part | Event | IntoneError] = deque()
         self._asides: deque[Event] = deque()
         self.first_failure: IntoneError | None = None
+        self._end_error: IntoneError | None = None  # behind all that was delivered
         self._epochs = 0
         self.playout = Playout(self._rate)
         self._progress = Progress(config, stats, self.playout, watch)
@@ -104,6 +105,13 @@ class Timeline:
         if not self.has_finished:
             self.has_finished = True
             self._items.append(Finished(reason, self._stats))
+
+    def finish_with(self, error: IntoneError) -> None:
+        """The same, but the call ends with `error` once all there is was delivered."""
+        if not self.has_finished:
+            self.has_finished = True
+            self._end_error = error
+            self._items.append(error)
 
     @property
     def unsent_samples(self) -> int:
@@ -176,7 +184,8 @@ class Timeline:
                 if self._items and self._items[0] is head:
                     return None  # it is still being spoken
                 continue
-            if isinstance(head, Finished) and (rest := self._output.finish()).data:
+            delivered = isinstance(head, Finished) or head is self._end_error
+            if delivered and (rest := self._output.finish()).data:
                 assert self._sounding is not None
                 return self._chunk(rest, self._sounding)
             self._items.popleft()
@@ -244,7 +253,7 @@ class Timeline:
 
     def _drop(self, outcome: Outcome, error: IntoneError | None, cause: WasteCause) -> Dropped:
         """Empty the timeline."""
-        if any(isinstance(item, Finished) for item in self._items):
+        if any(isinstance(item, Finished | IntoneError) for item in self._items):
             self.has_finished = False
         dropped = drop(self._items, outcome, error, self._made)
         for item in self._items:
