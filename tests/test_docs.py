@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 import recordings
+from intone_server.access.grants import NO_LIMITS
+from intone_server.access.tokens import parse_tokens
 from intone_server.errors import Reason
+from intone_server.rpc.access import SCOPES
 from intone_server.rpc.statuses import CODES
 from intone_server.settings import Settings
 from processes import ServerProcess, running_server
@@ -142,6 +145,28 @@ def test_the_table_of_errors_is_complete() -> None:
     rows = dict(re.findall(r"^\| ([A-Z_]+) \| ([A-Z_, ]+) \|", README, re.MULTILINE))
     told = {reason: code for code, reasons in rows.items() for reason in reasons.split(", ")}
     assert told == {reason.value: CODES[reason].name for reason in Reason}
+
+
+def test_the_table_of_scopes_is_complete() -> None:
+    page = (ROOT / "docs" / "access.md").read_text()
+    rows = re.findall(r"^\| `([a-z:]+)` \| ([A-Za-z, ]+) \|$", page, re.MULTILINE)
+    told = {method: scope for scope, methods in rows for method in methods.split(", ")}
+    assert told == {method.rpartition("/")[2]: scope.value for method, scope in SCOPES.items()}
+
+
+def test_a_token_is_made_as_the_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "access.md").read_text()
+    (lines,) = re.findall(r"<!-- run token -->\n```bash\n(.*?)```", page, re.DOTALL)
+    script = f"{lines}\necho $token"
+    output = subprocess.check_output(["bash", "-euo", "pipefail", "-c", script], text=True)
+    digest, _, token = output.split()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    first = re.search(r'sha256 = "(\w+)"', example)
+    assert first is not None
+    tokens = parse_tokens([example.replace(first[1], digest).encode()], NO_LIMITS)
+    grant = tokens.find(token)
+    assert grant is not None
+    assert grant.subject == "web"
 
 
 def test_links_to_files_lead_somewhere() -> None:

@@ -1,5 +1,6 @@
 """How much each client has in use, so that none takes all there is."""
 
+import itertools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -143,7 +144,7 @@ class Quotas:
     def _forget(self) -> None:
         """Make room: of the two that were away for longest, those that are empty; or whoever has no
         call open, if there are too many."""
-        for client, account in list(zip(self._accounts, self._accounts.values(), strict=True))[:2]:
+        for client, account in list(itertools.islice(self._accounts.items(), 2)):
             if account.is_empty:
                 del self._accounts[client]
         if len(self._accounts) >= MAX_CLIENTS:
