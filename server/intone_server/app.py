@@ -86,6 +86,7 @@ class App:
             session_limits=assembly.session_limits(settings),
             request_limits=assembly.request_limits(settings),
         )
+        self._credentials = assembly.credentials(settings)
         self._server = RpcServer(
             self._service, assembly.access(settings), describes_itself=settings.reflection
         )
@@ -114,18 +115,8 @@ class App:
             asyncio.create_task(self._keep_health()),
         ]
         try:
-            try:
-                address = await self._server.start(self._settings.listen)
-            except (RuntimeError, OSError):
-                print(
-                    f"intone-server: cannot listen on {self._settings.listen}: it is in use, or "
-                    "not of this machine; choose another with --listen (port 0: any free one)",
-                    file=sys.stderr,
-                )
+            if not await self._listen():
                 return 1
-            with contextlib.suppress(OSError):  # nobody reads it, which is no reason to stop
-                print(f"listening on {address}", flush=True)
-            log.info("starting", version=__version__, address=address, engine=self._settings.engine)
             try:
                 if not await self._load():
                     return 0
@@ -139,6 +130,28 @@ class App:
             for helper in helpers:
                 helper.cancel()
             await self._shut_down()
+
+    async def _listen(self) -> bool:
+        """Open the ports. False, and a word about it, if one cannot be."""
+        settings, addresses = self._settings, {}
+        try:
+            flag, wanted = "--listen", settings.listen
+            addresses["address"] = await self._server.start(wanted, self._credentials)
+            if settings.health_listen:
+                flag, wanted = "--health-listen", settings.health_listen
+                addresses["health"] = await self._server.start_health(wanted)
+        except (RuntimeError, OSError):
+            print(
+                f"intone-server: {flag}: cannot listen on {wanted}: it is in use, or not of this "
+                "machine; choose another (port 0: any free one)",
+                file=sys.stderr,
+            )
+            return False
+        with contextlib.suppress(OSError):  # nobody reads it, which is no reason to stop
+            print(f"listening on {addresses['address']}", flush=True)
+        tls = "no" if self._credentials is None else "mutual" if settings.tls_client_ca else "yes"
+        log.info("starting", version=__version__, engine=settings.engine, **addresses, tls=tls)
+        return True
 
     async def _load(self) -> bool:
         """Start the workers and open for business. False if a signal came first."""

@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
+
 from intone_server.access.authentication import Authentication
 from intone_server.access.grants import ClientLimits
 from intone_server.access.jwts import parse_keys
 from intone_server.access.tokens import parse_tokens
 from intone_server.engines.base import EngineInfo, EngineOptions
 from intone_server.rpc.access import Access
+from intone_server.rpc.certificates import server_credentials
 from intone_server.rpc.runtime import DialogueLimits, RequestLimits
 from intone_server.settings import Settings
 from intone_server.synthesis.deadlines import SessionLimits
@@ -118,3 +121,13 @@ def access(settings: Settings) -> Access:
             tokens, keys, issuer=settings.jwt_issuer, audience=settings.jwt_audience
         )
     return Access(authentication, limits=limits, client_header=settings.client_header)
+
+
+def credentials(settings: Settings) -> grpc.ServerCredentials | None:
+    """For the port; None: plaintext. Raises Unusable."""
+    if not settings.tls_certificate:
+        return None
+    with _naming("--tls-certificate, --tls-key, --tls-client-ca"):
+        return server_credentials(
+            settings.tls_certificate, settings.tls_key, settings.tls_client_ca
+        )

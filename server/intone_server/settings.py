@@ -238,7 +238,15 @@ def contradictions(settings: Settings, engines: Sequence[str]) -> list[str]:
     """What is wrong with settings that are each right: one line for each fault."""
     if settings.engine not in engines:
         return [f"--engine={settings.engine}: must be one of {', '.join(engines)}"]
-    return [*_access_faults(settings), *_model_faults(settings)]
+    return [*_tls_faults(settings), *_access_faults(settings), *_model_faults(settings)]
+
+
+def _tls_faults(settings: Settings) -> list[str]:
+    if bool(settings.tls_certificate) != bool(settings.tls_key):
+        return ["--tls-certificate and --tls-key: give both or none"]
+    if settings.tls_client_ca and not settings.tls_certificate:
+        return ["--tls-client-ca: needs --tls-certificate and --tls-key"]
+    return []
 
 
 def _access_faults(settings: Settings) -> list[str]:

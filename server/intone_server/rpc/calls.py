@@ -20,6 +20,7 @@ from intone_server.access.authentication import TokenRefused
 from intone_server.access.quotas import Account
 from intone_server.errors import InternalError, IntoneError
 from intone_server.rpc.access import Access, counted
+from intone_server.rpc.certificates import subject_of
 from intone_server.rpc.malformed import CheckedStream, checked, tolerant
 from intone_server.rpc.peers import address_of
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
@@ -108,7 +109,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             if grant is None:
                 yield  # it is being refused
                 return
-            call.subject = grant.subject
+            call.subject = grant.subject or subject_of(context.auth_context())
             call.client = self._access.client(call.subject, metadata, address_of(context.peer()))
             call.account = self._access.account(call.client, grant)
             if call.subject:

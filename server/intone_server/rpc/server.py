@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -87,6 +88,7 @@ class RpcServer:
         self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
         self._health = health.aio.HealthServicer()
+        self._health_server: grpc.aio.Server | None = None
         grace = service.session_limits.session_limit_seconds + CONNECTION_GRACE_SECONDS
         longest = service.request_limits.max_prompt_bytes + UPLOAD_ROOM_BYTES
         options = [
@@ -106,17 +108,28 @@ class RpcServer:
                 (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
             )
 
-    async def start(self, address: str) -> str:
-        """Bind and serve; returns the address with its real port. Raises RuntimeError or OSError
-        if it cannot be bound."""
+    async def start(self, address: str, credentials: grpc.ServerCredentials | None = None) -> str:
+        """Bind and serve, with TLS if there are `credentials`; returns the address with its real
+        port. Raises RuntimeError or OSError if it cannot be bound."""
         await self.set_health(serving=True, names=(LIVENESS,))
         await self.set_health(serving=False, names=(STARTUP, *READY_NAMES))
         if address.startswith("unix:"):
             _refuse_to_take_over(address.removeprefix("unix:"))
-        port = self._server.add_insecure_port(address)
+        if credentials is None:
+            port = self._server.add_insecure_port(address)
+        else:
+            port = self._server.add_secure_port(address, credentials)
         await self._server.start()
         if address.startswith("unix:"):
             return address
+        return f"{address.rpartition(':')[0]}:{port}"
+
+    async def start_health(self, address: str) -> str:
+        """A second port, in plaintext, that answers health alone; as `start`."""
+        self._health_server = grpc.aio.server(options=_OPTIONS)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._health_server)
+        port = self._health_server.add_insecure_port(address)
+        await self._health_server.start()
         return f"{address.rpartition(':')[0]}:{port}"
 
     async def set_health(self, *, serving: bool, names: tuple[str, ...]) -> None:
@@ -133,3 +146,5 @@ class RpcServer:
     async def stop(self, grace_seconds: float) -> None:
         """Refuse new calls, give open ones the grace, then cancel them."""
         await self._server.stop(grace_seconds)
+        if self._health_server is not None:
+            await self._health_server.stop(0)
