@@ -10,6 +10,7 @@ import grpc
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
 ISSUER, AUDIENCE = "https://login.example.org/", "intone"
@@ -67,10 +68,21 @@ class Issuer:
 
 def reason_of(error: grpc.RpcError) -> str:
     """`ErrorInfo.reason` of a status."""
+    info = error_details_pb2.ErrorInfo()
+    _unpack(error, info)
+    return info.reason
+
+
+def delay_of(error: grpc.RpcError) -> float:
+    """`RetryInfo` of a status, in seconds; 0 if it has none."""
+    retry = error_details_pb2.RetryInfo()
+    _unpack(error, retry)
+    return retry.retry_delay.ToNanoseconds() / 1e9
+
+
+def _unpack(error: grpc.RpcError, into: Message) -> None:
     assert isinstance(error, grpc.Call)
     metadata = dict(error.trailing_metadata() or ())
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])  # type: ignore[arg-type]
-    info = error_details_pb2.ErrorInfo()
     for detail in status.details:
-        detail.Unpack(info)
-    return info.reason
+        detail.Unpack(into)

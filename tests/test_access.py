@@ -1,5 +1,6 @@
 """Who may call what: tokens of a file, JWTs of an issuer, and what is open to all."""
 
+import asyncio
 import base64
 import json
 import time
@@ -23,6 +24,8 @@ from intone.v1 import (
     voices_pb2,
     voices_pb2_grpc,
 )
+from intone_client import Client, NotAllowedError
+from intone_client.cli import main
 from intone_server.access.grants import Scope
 from intone_server.rpc.access import SCOPES
 from processes import ServerProcess, running_server, start_server, wait_for
@@ -218,6 +221,26 @@ def test_the_log_names_the_client_and_never_the_token(guarded: Guarded) -> None:
     assert [line for line in ended if line.get("fault") == "unknown"]
     log = guarded.server.stderr.read_text()
     assert not any(secret in log for secret in ("web-token", "very-secret", token))
+
+
+async def test_the_python_client_sends_its_token(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = guarded.server.address
+    async with Client(address, token="web-token") as client:
+        assert (await client.info()).engine == "fake"
+        assert await client.voices()
+        assert (await client.synthesize_file("One two.")).audio
+    async with Client(address) as client:
+        with pytest.raises(NotAllowedError, match="TOKEN_MISSING"):
+            await client.capacity()
+    with pytest.raises(ValueError, match="visible ASCII"):
+        Client(address, token="two words")
+    (tmp_path / "token").write_text("reader-token\n")
+    named = ["--server", address, "--token-file", str(tmp_path / "token")]
+    assert await asyncio.to_thread(main, ["info", *named]) == 0
+    monkeypatch.setenv("INTONE_TOKEN", "wrong")
+    assert await asyncio.to_thread(main, ["--server", address, "info"]) == 1
 
 
 def test_every_method_has_a_scope() -> None:

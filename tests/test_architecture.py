@@ -42,6 +42,12 @@ def test_both_retry_delays_are_one_value_and_never_zero() -> None:
     assert retry.retry_delay.ToMilliseconds() == 1
 
 
+@pytest.mark.parametrize("delay", [None, 3600.0])
+def test_libraries_do_not_repeat_what_fails_again_or_waits_for_an_hour(delay: float | None) -> None:
+    trailers = dict(trailers_of(Overloaded(Reason.CLIENT_LIMIT, "full", retry_after=delay)))
+    assert trailers["grpc-retry-pushback-ms"] == "-1"
+
+
 def test_an_error_that_would_come_again_has_no_retry_delay() -> None:
     trailers = dict(trailers_of(IntoneError(Reason.SYNTHESIS_FAILED, "failed")))
     assert "grpc-retry-pushback-ms" not in trailers

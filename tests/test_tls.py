@@ -1,5 +1,6 @@
 """TLS, with and without client certificates, whose files may change while the server runs."""
 
+import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from certificates import Authority, Pair
 from intone.v1 import tts_pb2, tts_pb2_grpc
+from intone_client import Client, tls
+from intone_client.cli import main
 from processes import ServerProcess, running_server, start_server, wait_for
 
 SPEECH = tts_pb2.SynthesizeTextRequest(text="One two.")
@@ -202,6 +205,23 @@ def test_without_a_good_one_nobody_is_served(mutual: tuple[Secure, Authority], k
         secure.say(shown)
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
     assert len(secure.logged("call ended")) == calls
+
+
+async def test_the_python_client_speaks_tls_and_shows_its_certificate(
+    mutual: tuple[Secure, Authority], tmp_path: Path
+) -> None:
+    secure, clients = mutual
+    certificate, key = clients.issue("python").write(tmp_path, "client")
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(secure.authority.pem)
+    credentials = tls(ca=ca, certificate=certificate, key=key)
+    async with Client(secure.server.address, credentials=credentials) as client:
+        assert (await client.info()).engine == "fake"
+    with pytest.raises(ValueError, match="both certificate and key"):
+        tls(certificate=certificate)
+    shown = ["--tls-ca", str(ca), "--tls-certificate", certificate, "--tls-key", key]
+    assert await asyncio.to_thread(main, ["info", "--server", secure.server.address, *shown]) == 0
+    assert await asyncio.to_thread(main, ["info", "--server", secure.server.address]) == 1
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@
 
 from intone.v1.tts_pb2 import Replacement, SpeechConfig, SpeechEvent
 
+from ._access import tls
 from ._audio import WavWriter
 from ._blocking import BlockingClient
 from ._blocking_speech import BlockingSpeech, BlockingStream
@@ -34,6 +35,7 @@ from ._errors import (
     FailedPreconditionError,
     IntoneError,
     InvalidArgumentError,
+    NotAllowedError,
     NotFoundError,
     OutOfRangeError,
     OverloadedError,
@@ -58,6 +60,7 @@ __all__ = [
     "FailedPreconditionError",
     "IntoneError",
     "InvalidArgumentError",
+    "NotAllowedError",
     "NotFoundError",
     "OutOfRangeError",
     "OverloadedError",
@@ -80,4 +83,5 @@ __all__ = [
     "reuse",
     "silence",
     "speech_config",
+    "tls",
 ]

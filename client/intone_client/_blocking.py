@@ -25,9 +25,13 @@ class BlockingClient:
     """`Client` for code without asyncio; a context manager. Methods are those of `Client`."""
 
     def __init__(
-        self, address: str = DEFAULT_ADDRESS, *, credentials: grpc.ChannelCredentials | None = None
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+        token: str | None = None,
     ) -> None:
-        self._client = Client(address, credentials=credentials)
+        self._client = Client(address, credentials=credentials, token=token)
         #: With the port that is used.
         self.address = self._client.address
         self._thread = LoopThread()

@@ -26,8 +26,9 @@ from ._stream import SpeechStream
 class Client:
     """Speaks through the server at `address`; an async context manager.
 
-    `address` is HOST:PORT, HOST (port 50051) or `unix:PATH`. `credentials` makes it TLS. Connects
-    on first use, in the event loop that is running then, and belongs to that loop. `retry` False is
+    `address` is HOST:PORT, HOST (port 50051) or `unix:PATH`. `credentials` are those of `tls()`;
+    None: plaintext. `token` is sent with every call, over plaintext too. Connects on first use,
+    in the event loop that is running then, and belongs to that loop. `retry` False is
     for measuring: a call that speaks is not repeated when the server refuses it, and the connection
     is not shared with other clients of this process.
 
@@ -41,9 +42,11 @@ class Client:
         address: str = DEFAULT_ADDRESS,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        token: str | None = None,
         retry: bool = True,
     ) -> None:
-        self._connection = Connection(address, credentials, retry=retry)
+        self._connection = Connection(address, credentials, token, retry=retry)
+        self._metadata = self._connection.metadata
         #: With the port that is used.
         self.address = self._connection.address
 
@@ -71,7 +74,7 @@ class Client:
     ) -> SpeechStream:
         """Text pieces in, events with audio out, at the same time: `async with` it."""
         call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).Synthesize(
-            timeout=timeout, metadata=_metadata(request_id)
+            timeout=timeout, metadata=self._metadata(request_id)
         )
         return SpeechStream(call, self.address, config or tts_pb2.SpeechConfig())
 
@@ -87,7 +90,7 @@ class Client:
         call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeText(
             tts_pb2.SynthesizeTextRequest(text=text, config=config),
             timeout=timeout,
-            metadata=_metadata(request_id),
+            metadata=self._metadata(request_id),
         )
         return Speech(call, self.address)
 
@@ -108,7 +111,7 @@ class Client:
         """
         request = request_of(script)
         call = tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeDialogue(
-            request, timeout=timeout, metadata=_metadata(request_id)
+            request, timeout=timeout, metadata=self._metadata(request_id)
         )
         return Dialogue(call, self.address, request, on_event)
 
@@ -129,7 +132,7 @@ class Client:
             tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).SynthesizeFile(
                 tts_pb2.SynthesizeFileRequest(text=text, config=config),
                 timeout=timeout,
-                metadata=_metadata(request_id),
+                metadata=self._metadata(request_id),
             )
         )
 
@@ -146,7 +149,7 @@ class Client:
             tts_pb2_grpc.TextToSpeechServiceStub(self._connection.channel).PlanText(
                 tts_pb2.PlanTextRequest(text=text, config=config),
                 timeout=timeout,
-                metadata=_metadata(request_id),
+                metadata=self._metadata(request_id),
             )
         )
 
@@ -159,7 +162,9 @@ class Client:
         token = ""
         while True:
             request = voices_pb2.ListVoicesRequest(page_token=token, language=language)
-            page = await self._connection.answer(stub.ListVoices(request, timeout=timeout))
+            page = await self._connection.answer(
+                stub.ListVoices(request, timeout=timeout, metadata=self._metadata())
+            )
             voices.extend(page.voices)
             token = page.next_page_token
             if not token:
@@ -169,7 +174,11 @@ class Client:
         """One voice. Raises NotFoundError if there is none of that name."""
         stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
         request = voices_pb2.GetVoiceRequest(name=name)
-        return (await self._connection.answer(stub.GetVoice(request, timeout=timeout))).voice
+        return (
+            await self._connection.answer(
+                stub.GetVoice(request, timeout=timeout, metadata=self._metadata())
+            )
+        ).voice
 
     async def create_voice(
         self,
@@ -205,7 +214,8 @@ class Client:
             validate_only=validate_only,
         )
         answer = await self._connection.change(
-            lambda left: stub.CreateVoice(request, timeout=left), timeout
+            lambda left: stub.CreateVoice(request, timeout=left, metadata=self._metadata()),
+            timeout,
         )
         return answer.voice
 
@@ -215,7 +225,9 @@ class Client:
         """The voice as a safetensors file in `state`, for `create_voice` elsewhere."""
         stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
         request = voices_pb2.ExportVoiceRequest(name=name)
-        return await self._connection.answer(stub.ExportVoice(request, timeout=timeout))
+        return await self._connection.answer(
+            stub.ExportVoice(request, timeout=timeout, metadata=self._metadata())
+        )
 
     async def delete_voice(
         self, name: str, *, allow_missing: bool = False, timeout: float | None = None
@@ -226,23 +238,30 @@ class Client:
         """
         stub = voices_pb2_grpc.VoiceServiceStub(self._connection.channel)
         request = voices_pb2.DeleteVoiceRequest(name=name, allow_missing=allow_missing)
-        await self._connection.change(lambda left: stub.DeleteVoice(request, timeout=left), timeout)
+        await self._connection.change(
+            lambda left: stub.DeleteVoice(request, timeout=left, metadata=self._metadata()),
+            timeout,
+        )
 
     async def info(self, *, timeout: float | None = None) -> status_pb2.GetServerInfoResponse:
         """What the server is: versions, model, features and limits."""
         stub = status_pb2_grpc.StatusServiceStub(self._connection.channel)
         return await self._connection.answer(
-            stub.GetServerInfo(status_pb2.GetServerInfoRequest(), timeout=timeout)
+            stub.GetServerInfo(
+                status_pb2.GetServerInfoRequest(),
+                timeout=timeout,
+                metadata=self._metadata(),
+            )
         )
 
     async def capacity(self, *, timeout: float | None = None) -> status_pb2.Capacity:
         """How busy the server is now."""
         stub = status_pb2_grpc.StatusServiceStub(self._connection.channel)
         answer = await self._connection.answer(
-            stub.GetCapacity(status_pb2.GetCapacityRequest(), timeout=timeout)
+            stub.GetCapacity(
+                status_pb2.GetCapacityRequest(),
+                timeout=timeout,
+                metadata=self._metadata(),
+            )
         )
         return answer.capacity
-
-
-def _metadata(request_id: str | None) -> grpc.aio.Metadata | None:
-    return None if request_id is None else grpc.aio.Metadata(("x-request-id", request_id))

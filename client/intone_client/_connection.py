@@ -68,6 +68,8 @@ _OPTIONS_OF_ONE_ATTEMPT: list[tuple[str, Any]] = [
 # a worker down, sending it again brings the next one down.
 _REFUSALS = frozenset({"STARTING", "DRAINING", "NO_REPLICA", "QUEUE_FULL", "STREAM_LIMIT"})
 
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
 _Response = TypeVar("_Response")
 
 
@@ -75,8 +77,17 @@ class Connection:
     """Connects on first use, in the event loop that is running then, and belongs to that loop."""
 
     def __init__(
-        self, address: str, credentials: grpc.ChannelCredentials | None, *, retry: bool = True
+        self,
+        address: str,
+        credentials: grpc.ChannelCredentials | None,
+        token: str | None = None,
+        *,
+        retry: bool = True,
     ) -> None:
+        """Raises ValueError for a token that cannot be sent."""
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise ValueError("a token has visible ASCII characters and no spaces")
+        self._token = token
         self.address = complete_address(address)
         self._credentials = credentials
         self._options = _OPTIONS if retry else _OPTIONS_OF_ONE_ATTEMPT
@@ -94,6 +105,15 @@ class Connection:
                     self.address, self._credentials, options=self._options
                 )
         return self._opened
+
+    def metadata(self, request_id: str | None = None) -> grpc.aio.Metadata:
+        """What goes with a call."""
+        metadata = grpc.aio.Metadata()
+        if request_id is not None:
+            metadata.add("x-request-id", request_id)
+        if self._token is not None:
+            metadata.add("authorization", f"Bearer {self._token}")
+        return metadata
 
     async def aclose(self) -> None:
         """Close the channel and cancel what still runs on it."""

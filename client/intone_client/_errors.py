@@ -8,6 +8,7 @@ IntoneError
 ├── AlreadyExistsError        ALREADY_EXISTS: the name of a new voice is taken
 ├── OverloadedError           RESOURCE_EXHAUSTED: try again after `retry_delay`
 ├── UnavailableError          UNAVAILABLE: not reachable, starting or draining; try again
+├── NotAllowedError           UNAUTHENTICATED, PERMISSION_DENIED: the token, or what it opens
 ├── DeadlineExceededError     DEADLINE_EXCEEDED
 ├── SynthesisError            INTERNAL, or segments that failed while the call went on
 ├── CallCancelledError        CANCELLED: by closing the client, or by the server
@@ -95,6 +96,10 @@ class UnavailableError(IntoneError):
     """The server cannot be reached, is starting, is draining, or lost what it was running."""
 
 
+class NotAllowedError(IntoneError):
+    """The server wants a token, or another one than was sent."""
+
+
 class DeadlineExceededError(IntoneError):
     """The call's `timeout` or a limit of the server has passed."""
 
@@ -136,6 +141,8 @@ _CLASSES: dict[grpc.StatusCode, type[IntoneError]] = {
     grpc.StatusCode.ALREADY_EXISTS: AlreadyExistsError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: OverloadedError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.UNAUTHENTICATED: NotAllowedError,
+    grpc.StatusCode.PERMISSION_DENIED: NotAllowedError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
     grpc.StatusCode.INTERNAL: SynthesisError,
     grpc.StatusCode.CANCELLED: CallCancelledError,

@@ -10,7 +10,7 @@ from typing import get_args
 
 from intone.v1 import tts_pb2
 
-from ._client import Client
+from ._access import client_of
 from ._config import Encoding
 from ._errors import CODES, IntoneError, StreamEndedError
 from ._formats import EXTENSIONS, output_encoding, usual_rate
@@ -78,7 +78,7 @@ async def _say(options: argparse.Namespace) -> int:
     drain = True
     try:
         async with (
-            Client(options.server) as client,
+            client_of(options) as client,
             client.stream(config, timeout=options.timeout) as stream,
         ):
             await _converse(stream, pieces, sinks, progress)

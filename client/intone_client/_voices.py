@@ -9,8 +9,8 @@ from pathlib import Path
 
 from intone.v1 import voices_pb2
 
+from ._access import client_of
 from ._audio import PartFile, check_target
-from ._client import Client
 from ._errors import (
     DeadlineExceededError,
     FailedPreconditionError,
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser, parents: Sequence[argparse.Argume
 
 
 async def _list(options: argparse.Namespace) -> int:
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         voices = await client.voices(timeout=options.timeout or _TIMEOUT_SECONDS)
     if options.json:
         print_json(voices_pb2.ListVoicesResponse(voices=voices))
@@ -90,14 +90,14 @@ async def _list(options: argparse.Namespace) -> int:
 
 
 async def _show(options: argparse.Namespace) -> int:
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         voice = await client.get_voice(options.name, timeout=options.timeout or _TIMEOUT_SECONDS)
     _describe(voice, options)
     return 0
 
 
 async def _create(options: argparse.Namespace) -> int:
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         info = await client.info(timeout=options.timeout or _TIMEOUT_SECONDS)
         if "consent_required" in info.features and not options.consent:
             raise UsageError("this server asks how the speaker agreed: give --consent TEXT")
@@ -129,7 +129,7 @@ async def _create(options: argparse.Namespace) -> int:
 
 async def _export(options: argparse.Namespace) -> int:
     path = _export_path(options)
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         exported = await client.export_voice(options.name, timeout=options.timeout)
     if path is None:
         await write_bytes(sys.stdout.fileno(), exported.state)
@@ -147,7 +147,7 @@ async def _export(options: argparse.Namespace) -> int:
 
 async def _delete(options: argparse.Namespace) -> int:
     code = 0
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         for name in options.names:
             try:
                 await client.delete_voice(

@@ -13,8 +13,10 @@ from google.protobuf.duration_pb2 import Duration
 
 from intone.v1 import tts_pb2
 
+from ._access import DEFAULTS as ACCESS_DEFAULTS
+from ._access import client_of
+from ._access import configure as configure_access
 from ._bench.command import configure as configure_bench
-from ._client import Client
 from ._connection import DEFAULT_ADDRESS, DEFAULT_PORT
 from ._dialogues.command import configure as configure_dialogue
 from ._errors import IntoneError
@@ -65,8 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     server = os.environ.get("INTONE_SERVER") or DEFAULT_ADDRESS
+    narrow = functools.partial(argparse.HelpFormatter, max_help_position=28)
     parser = argparse.ArgumentParser(
-        prog="intone", description="Text to speech by an intone server."
+        prog="intone",
+        usage="%(prog)s [options] COMMAND ...",
+        description="Text to speech by an intone server.",
+        formatter_class=narrow,
     )
     parser.add_argument("--version", action="version", version=f"intone {_version()}")
     parser.add_argument(
@@ -76,19 +82,20 @@ def _parser() -> argparse.ArgumentParser:
         help=f"default: $INTONE_SERVER, else {DEFAULT_ADDRESS}; HOST alone means port "
         f"{DEFAULT_PORT}, unix:PATH works too",
     )
-    parser.set_defaults(timeout=None, json=False)
+    configure_access(parser, described=True)
+    parser.set_defaults(timeout=None, json=False, **ACCESS_DEFAULTS)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     # Options that may stand behind any word of a command have no default of their own, or it would
     # undo what stood before.
     where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     where.add_argument("--server", metavar="HOST:PORT")
+    configure_access(where, described=False)
     where.add_argument("--timeout", metavar="SECONDS", type=float, help="give up after this long")
     as_json = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     as_json.add_argument("--json", action="store_true", help="for programs")
     text = text_parser()
 
-    narrow = functools.partial(argparse.HelpFormatter, max_help_position=28)
     usage = "%(prog)s [options] TEXT"
 
     speak = commands.add_parser(
@@ -134,7 +141,7 @@ def _version() -> str:
 
 
 async def _info(options: argparse.Namespace) -> int:
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         info = await client.info(timeout=options.timeout or _TIMEOUT_SECONDS)
         address = client.address
     if options.json:
@@ -161,7 +168,7 @@ async def _plan(options: argparse.Namespace) -> int:
     pieces = text_pieces(options)
     config = text_config(options)
     text = "".join([piece async for piece in pieces])
-    async with Client(options.server) as client:
+    async with client_of(options) as client:
         plan = await client.plan(text, config, timeout=options.timeout or _TIMEOUT_SECONDS)
     if options.json:
         print_json(plan)

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+from intone_client._access import client_of
 from intone_client._audio import check_target
 from intone_client._client import Client
 from intone_client._config import speech_config
@@ -46,7 +47,7 @@ async def _bench(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     async with contextlib.AsyncExitStack() as opened:
         clients = [
-            await opened.enter_async_context(Client(options.server, retry=False))
+            await opened.enter_async_context(client_of(options, retry=False))
             for _ in range(options.connections)
         ]
         server = await _ask(clients)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from intone.v1 import tts_pb2
+from intone_client._access import client_of
 from intone_client._client import Client
 from intone_client._config import Priority, speech_config
 from intone_client._errors import InvalidArgumentError
@@ -99,7 +100,7 @@ async def _dialogue(options: argparse.Namespace) -> int:
                 check_plot(options.plot)
         except (ValueError, OSError) as error:
             raise UsageError(str(error)) from None
-        async with Client(options.server) as client:
+        async with client_of(options) as client:
             try:
                 return await _Making(client, script, folder, settings, options).run()
             except ValueError as error:  # the script in the eyes of the server, or of the folder

@@ -13,6 +13,12 @@ DOMAIN = "intone"
 # Details ride in HTTP/2 trailers, for which 8 KiB is a common limit.
 MAX_MESSAGE_CHARACTERS = 1000
 MAX_VIOLATIONS = 20
+# What gRPC libraries do with it: wait so many milliseconds and repeat the call, or not at all.
+PUSHBACK, NEVER = "grpc-retry-pushback-ms", "-1"
+# Nobody wants a library to sit silently for longer than that: the caller is told instead.
+MAX_PUSHBACK_SECONDS = 60.0
+# Codes on which clients repeat a call by our service config, unless they are told otherwise.
+RETRIED = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED})
 
 CODES = {
     Reason.BAD_CONFIG: grpc.StatusCode.INVALID_ARGUMENT,
@@ -82,7 +88,10 @@ def trailers_of(error: IntoneError) -> Metadata:
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(milliseconds)
         details.append(_any(error_details_pb2.RetryInfo(retry_delay=delay)))
-        trailers.append(("grpc-retry-pushback-ms", str(milliseconds)))
+        obeyed = error.retry_after <= MAX_PUSHBACK_SECONDS
+        trailers.append((PUSHBACK, str(milliseconds) if obeyed else NEVER))
+    elif code_of(error) in RETRIED:
+        trailers.append((PUSHBACK, NEVER))
     code: int = code_of(error).value[0]
     status = status_pb2.Status(code=code, message=message_of(error), details=details)
     trailers.append(("grpc-status-details-bin", status.SerializeToString()))
