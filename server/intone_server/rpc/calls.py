@@ -24,7 +24,7 @@ from intone_server.rpc.certificates import subject_of
 from intone_server.rpc.malformed import CheckedStream, checked, tolerant
 from intone_server.rpc.peers import address_of
 from intone_server.rpc.statuses import code_of, message_of, trailers_of
-from intone_server.rpc.uploads import UPLOADS, Upload, no_room
+from intone_server.rpc.uploads import UPLOADS, Receiving, Upload, no_room
 from intone_server.synthesis.watching import Unwatched, Watch, Watches
 
 log = structlog.stdlib.get_logger("intone.rpc")
@@ -89,14 +89,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
         call = Call(method.rpartition("/")[2], str(request_id))
         call.watch = Watches([Sent(call), *(make(call) for make in self._watches)])
-        upload: Upload | None = None
+        receiving: Receiving | None = None
         grant = None
         try:
             grant = self._access.grant(method, metadata)
             if (uploads := UPLOADS.get(method)) is not None:
                 if self._uploads[method] >= uploads.most:
                     raise no_room(uploads)
-                upload = Upload(method, self._uploads, until_end=uploads.until_end)
+                receiving = Upload(method, self._uploads, until_end=uploads.until_end)
+            elif not handler.request_streaming:
+                receiving = Receiving()
         except IntoneError as error:
             if isinstance(error, TokenRefused):
                 call.fields["fault"] = error.fault
@@ -104,8 +106,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         @contextmanager
         def admitted(context: Context) -> Iterator[None]:
-            if upload is not None:
-                upload.received()
+            if receiving is not None:
+                receiving.received()
             if grant is None:
                 yield  # it is being refused
                 return

@@ -38,13 +38,29 @@ SERVICES = tuple(
 LIVENESS, STARTUP, READINESS = "liveness", "startup", "readiness"
 READY_NAMES = (READINESS, "", *SERVICES)
 
+# A peer that opens connections and says nothing costs no more than these; the process must be
+# allowed as many files.
+MAX_CONNECTIONS = 1000
+HANDSHAKE_SECONDS = 10
+# For each connection. A proxy carries many callers over one, and opens another beyond it.
+MAX_STREAMS_PER_CONNECTION = 1000
+# All keys and values of a call, with 32 bytes for each: room for a long JWT.
+MAX_METADATA_BYTES = 16_384
+
 _OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
+    ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * 1000),
+    ("grpc.max_concurrent_streams", MAX_STREAMS_PER_CONNECTION),
+    # Below the first limit all is taken, above the second nothing; between them by chance.
+    ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+    ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
     # Ping silent clients, so that one which vanished is noticed within 80 s.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     # Let clients ping every 20 s, also between calls; the default answers with too_many_pings.
     ("grpc.http2.min_ping_interval_without_data_ms", 20_000),
     ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_ping_strikes", 2),
     # Bound the text that a client can push to a stream that does not read it.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 16_384),

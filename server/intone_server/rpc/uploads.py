@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from intone_server.errors import Overloaded, Reason
 
-# Within this an upload has come: 20 MiB at 1.4 Mbit/s. Then the call is given up, and its place is
-# free; grpc.aio sends no status for it, so that its own deadline ends it at the client.
-UPLOAD_SECONDS = 120.0
+# Within this the message of a call has come: 20 MiB at 1.4 Mbit/s. Then the call is given up, and
+# its place is free; grpc.aio sends no status for it: its own deadline ends it at the client.
+MESSAGE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +30,47 @@ UPLOADS = {
 }
 
 
-class Upload:
-    """The receiving of one large request, counted under `method` in `counts`.
+class Receiving:
+    """The waiting for the one message of a call.
 
     At the longest for as long as the task of the call lives: the handler may never be called, if
     the client leaves before its message has come.
     """
 
+    def __init__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._timer = asyncio.get_running_loop().call_later(MESSAGE_SECONDS, task.cancel)
+        task.add_done_callback(self.end)
+
+    def received(self) -> None:
+        """All of it is there."""
+        self._timer.cancel()
+
+    def end(self, _: object = None) -> None:
+        """The call is over."""
+        self._timer.cancel()
+
+
+class Upload(Receiving):
+    """The receiving of one large request, counted under `method` in `counts`: or calls that never
+    send anything would keep all others out."""
+
     def __init__(self, method: str, counts: Counter[str], *, until_end: bool) -> None:
+        super().__init__()
         self._method = method
         self._counts = counts
         self._counted = True
         self._until_end = until_end
         counts[method] += 1
-        task = asyncio.current_task()
-        assert task is not None
-        # Or calls that never send anything would keep all others out.
-        self._timer = asyncio.get_running_loop().call_later(UPLOAD_SECONDS, task.cancel)
-        task.add_done_callback(self._end)
 
     def received(self) -> None:
-        """All of it is there."""
-        self._timer.cancel()
+        super().received()
         if not self._until_end:
-            self._end()
+            self.end()
 
-    def _end(self, _: object = None) -> None:
-        self._timer.cancel()
+    def end(self, _: object = None) -> None:
+        super().end()
         if self._counted:
             self._counted = False
             self._counts[self._method] -= 1
