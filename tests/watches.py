@@ -1,5 +1,6 @@
 """A watch that remembers what it was told."""
 
+from intone_server.errors import Reason
 from intone_server.scheduling.generation import Priority
 from intone_server.synthesis.watching import EndedSegment
 
@@ -15,6 +16,10 @@ class Recorder:
     @property
     def sent_seconds(self) -> float:
         return sum(seconds for seconds, _ in self.chunks)
+
+    def admitted(self) -> None: ...
+
+    def refused(self, reason: Reason) -> None: ...
 
     def first_audio(self, seconds: float, priority: Priority) -> None:
         self.first_audios.append(seconds)

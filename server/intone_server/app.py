@@ -18,6 +18,8 @@ import structlog
 from intone_server import __version__, assembly
 from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
 from intone_server.errors import Reason, Unavailable
+from intone_server.metrics import Endpoint, Metrics, Snapshot
+from intone_server.observing import Scrapes, snapshot_of, watch_loop
 from intone_server.rpc.requests import ConfigReader
 from intone_server.rpc.runtime import Runtime, Service
 from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
@@ -69,8 +71,10 @@ class App:
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._states = tempfile.TemporaryDirectory(prefix="intone-")
+        self._metrics = Metrics()
         self._scheduler = Scheduler(
-            FifoPolicy() if settings.scheduling == "fifo" else DeadlinePolicy()
+            FifoPolicy() if settings.scheduling == "fifo" else DeadlinePolicy(),
+            metrics=self._metrics,
         )
         self._admission = Admission(
             lambda: settings.max_streams or STREAMS_PER_REPLICA * self._scheduler.replica_count,
@@ -85,6 +89,7 @@ class App:
             admission=self._admission,
             session_limits=assembly.session_limits(settings),
             request_limits=assembly.request_limits(settings),
+            metrics=self._metrics,
         )
         self._credentials = assembly.credentials(settings)
         self._server = RpcServer(
@@ -100,6 +105,7 @@ class App:
                 engines[settings.engine], options, settings.log_format, replicas=settings.replicas
             )
         )
+        self._endpoint: Endpoint | None = None
         self._capacity_changed = asyncio.Event()
         self._store = assembly.open_store(settings, Path(self._states.name))
         self._maker: VoiceMaker | None = None
@@ -113,6 +119,7 @@ class App:
         helpers = [
             asyncio.create_task(self._watch_workers()),
             asyncio.create_task(self._keep_health()),
+            asyncio.create_task(watch_loop(self._metrics)),
         ]
         try:
             if not await self._listen():
@@ -140,6 +147,11 @@ class App:
             if settings.health_listen:
                 flag, wanted = "--health-listen", settings.health_listen
                 addresses["health"] = await self._server.start_health(wanted)
+            if settings.metrics_listen:
+                flag, wanted = "--metrics-listen", settings.metrics_listen
+                self._metrics.show(Scrapes(self._snapshot).take)
+                self._endpoint = self._metrics.serve(wanted)
+                addresses["metrics"] = self._endpoint.address
         except (RuntimeError, OSError):
             print(
                 f"intone-server: {flag}: cannot listen on {wanted}: it is in use, or not of this "
@@ -189,6 +201,7 @@ class App:
                 self._launcher.launch,
                 self._scheduler,
                 stall_seconds=settings.stall_timeout_seconds,
+                metrics=self._metrics,
             )
             self._scheduler.workers.append(worker)
             info = await worker.first_ready()
@@ -204,7 +217,7 @@ class App:
         features = assembly.features(settings, info)
         if "voice_import" in features and not settings.voice_dir:
             log.info("created voices live in memory", hint="--voice-dir keeps and shares them")
-        catalogue = Catalogue(info, self._store, self._load_voice)
+        catalogue = Catalogue(info, self._store, self._load_voice, self._metrics)
         self._maker = VoiceMaker(self._launcher.launch_maker, info.sample_rate_hertz)
         return Runtime(
             info=info,
@@ -223,6 +236,17 @@ class App:
         if worker is None:
             raise LookupError("no healthy worker")
         return await worker.load_voice(voice)
+
+    def _snapshot(self) -> Snapshot:
+        """What gauges show now."""
+        runtime = self._service.runtime
+        return snapshot_of(
+            self._scheduler,
+            self._admission,
+            buffered_seconds=self._server.tts.buffered_seconds,
+            voices=runtime.catalogue.in_memory if runtime else (0, 0),
+            info=runtime.info if runtime else None,
+        )
 
     def _become(self, state: ServerState) -> None:
         self._state = change(self._state, state, _NEXT)
@@ -296,6 +320,8 @@ class App:
         self._become(ServerState.STOPPED)
         self._admission.draining = True
         await self._server.stop(0)
+        if self._endpoint is not None:
+            await asyncio.to_thread(self._endpoint.close)
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
         await self._audio_reader.stop()
         if self._maker is not None:

@@ -19,7 +19,7 @@ import structlog
 from intone_server.access.authentication import TokenRefused
 from intone_server.access.quotas import Account
 from intone_server.errors import InternalError, IntoneError
-from intone_server.rpc.access import Access, counted
+from intone_server.rpc.access import SPEAKING, Access, counted
 from intone_server.rpc.certificates import subject_of
 from intone_server.rpc.malformed import CheckedStream, checked, tolerant
 from intone_server.rpc.peers import address_of
@@ -50,6 +50,8 @@ class Call:
     started_at: float = field(default_factory=time.monotonic)
     fields: dict[str, Any] = field(default_factory=dict)
     watch: Watch = field(default_factory=Unwatched)  # of what it speaks
+    may_speak: bool = False  # its method asks to
+    speaks: bool = False  # it was let in
 
 
 _current: ContextVar[Call] = ContextVar("call")
@@ -87,7 +89,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return _quiet(handler)
         asked_id = dict(metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
-        call = Call(method.rpartition("/")[2], str(request_id))
+        call = Call(method.rpartition("/")[2], str(request_id), may_speak=method in SPEAKING)
         call.watch = Watches([Sent(call), *(make(call) for make in self._watches)])
         receiving: Receiving | None = None
         grant = None
@@ -208,6 +210,8 @@ def _spoken_of(
                 with admitted(context):
                     response = await run(request, context)
             except IntoneError as error:
+                if call.may_speak and not call.speaks:
+                    call.watch.refused(error.reason)
                 _log(call, code_of(error).name, reason=error.reason)
                 await _abort(context, call, error)
             except BaseException as error:

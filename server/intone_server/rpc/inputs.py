@@ -18,6 +18,7 @@ from intone_server.errors import (
 from intone_server.rpc import requests
 from intone_server.rpc.calls import current_call, log
 from intone_server.rpc.runtime import Service
+from intone_server.rpc.sessions import Sessions
 from intone_server.rpc.stream_voices import StreamVoices
 from intone_server.synthesis.text_session import TextSession
 
@@ -52,8 +53,9 @@ async def let_finish_writing(messages: Messages) -> None:
 class Inputs:
     """Reads the messages of streams and hands them to sessions."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, sessions: Sessions) -> None:
         self._service = service
+        self._sessions = sessions
         self._waiting: set[asyncio.Timeout] = set()
 
     def stop_waiting(self) -> None:
@@ -118,7 +120,7 @@ class Inputs:
                 limit = self._service.request_limits.max_piece_characters
                 text = requests.read_piece(message.text, limit)
                 try:
-                    current_call().account.take_characters(len(text))
+                    self._sessions.take_text(len(text))
                 except Overloaded as error:
                     session.end_with(error)  # what was taken before is spoken
                     return

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from intone.v1 import tts_pb2
 from intone_server.engines.base import EngineInfo
+from intone_server.metrics import Metrics
 from intone_server.rpc.requests import ConfigReader
 from intone_server.rpc.responses import duration
 from intone_server.scheduling.admission import Admission
@@ -65,11 +66,13 @@ class Service:
         admission: Admission,
         session_limits: SessionLimits,
         request_limits: RequestLimits,
+        metrics: Metrics,
     ) -> None:
         self.scheduler = scheduler
         self.admission = admission
         self.session_limits = session_limits
         self.request_limits = request_limits
+        self.metrics = metrics
         self.runtime: Runtime | None = None
 
     def loaded(self) -> Runtime:

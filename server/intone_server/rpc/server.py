@@ -20,6 +20,7 @@ from intone.v1 import (
 )
 from intone_server.rpc.access import Access
 from intone_server.rpc.calls import Call, CallInterceptor
+from intone_server.rpc.counting import CallMetrics, CountingInterceptor
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.status import StatusServicer
 from intone_server.rpc.tts import TextToSpeechServicer
@@ -113,7 +114,13 @@ class RpcServer:
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
         ]
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor(access, watches)], options=[*_OPTIONS, *options]
+            interceptors=[
+                CountingInterceptor(service.metrics),
+                CallInterceptor(
+                    access, [lambda call: CallMetrics(service.metrics, call), *watches]
+                ),
+            ],
+            options=[*_OPTIONS, *options],
         )
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(self.voices, self._server)

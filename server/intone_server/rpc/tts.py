@@ -1,14 +1,13 @@
 """TextToSpeechService."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import asdict, replace
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from intone.v1 import tts_pb2, tts_pb2_grpc
 from intone_server.audio.encoding import COMPRESSED, load_codecs
-from intone_server.errors import IntoneError, SynthesisFailed
+from intone_server.errors import IntoneError
 from intone_server.rpc import methods, requests, responses
 from intone_server.rpc.calls import Context, current_call
 from intone_server.rpc.dialogues import ScriptReader
@@ -18,6 +17,7 @@ from intone_server.rpc.inputs import STOP_WRITING_SECONDS, Inputs, let_finish_wr
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.scheduling import check_done, check_wait, read_priority
 from intone_server.rpc.sending import send
+from intone_server.rpc.sessions import Sessions
 from intone_server.rpc.stream_voices import StreamVoices
 from intone_server.rpc.texts import whole_text
 from intone_server.scheduling.admission import Permit
@@ -25,7 +25,6 @@ from intone_server.synthesis.dialogue import DialogueSession
 from intone_server.synthesis.manuscript import load_what_is_slow
 from intone_server.synthesis.planning import plan
 from intone_server.synthesis.script import plan_script
-from intone_server.synthesis.session import Session
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.text_session import TextSession
 from intone_server.voices.catalogue import Voice
@@ -36,21 +35,22 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._inputs = Inputs(service)
-        self._sessions: set[Session] = set()
-        self._drain_ends_at = 0.0
+        self._sessions = Sessions(service.admission, service.metrics)
+        self._inputs = Inputs(service, self._sessions)
+
+    @property
+    def buffered_seconds(self) -> float:
+        """Audio that was made and waits for its client."""
+        return self._sessions.buffered_seconds
 
     def drain(self, timeout_seconds: float) -> None:
         """Let open streams finish what they have, for so long, and begin nothing new."""
-        self._drain_ends_at = time.monotonic() + timeout_seconds
         self._inputs.stop_waiting()
-        for session in list(self._sessions):
-            session.drain(timeout_seconds)
+        self._sessions.drain(timeout_seconds)
 
     def end_all(self, error: IntoneError) -> None:
         """End every stream now."""
-        for session in list(self._sessions):
-            session.fail(error)
+        self._sessions.end_all(error)
 
     # Coroutines that write, not generators: a generator would not hear of a lost client while it
     # waits for the model. The stubs know generators only.
@@ -103,7 +103,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 request.text,
                 deadline_seconds=context.time_remaining(),
             )
-            current_call().account.take_characters(len(request.text))
+            self._sessions.take_text(len(request.text))
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
                 await send(session, self._service, context, tts_pb2.SynthesizeTextResponse)
@@ -123,7 +123,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                     _first_line(request),
                     deadline_seconds=context.time_remaining(),
                 )
-                current_call().account.take_characters(_characters(request))
+                self._sessions.take_text(_characters(request))
                 await _load_what_is_needed(script.config)
                 notices: list[str] = []
                 pieces = await plan_script(
@@ -140,7 +140,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                     watch=current_call().watch,
                 )
                 request.Clear()  # it may be large
-                with self._taking_part(session):
+                with self._sessions.taking_part(session):
                     await send(session, self._service, context, tts_pb2.SynthesizeDialogueResponse)
 
     async def SynthesizeFile(
@@ -156,7 +156,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             scheduler, deadline = self._service.scheduler, context.time_remaining()
             check_wait(scheduler, config, request.text, deadline_seconds=deadline)
             check_done(scheduler, config, request.text, deadline)
-            current_call().account.take_characters(len(request.text))
+            self._sessions.take_text(len(request.text))
             async with self._open(config, voice, permit) as session:
                 session.speak_whole(text)
                 audio, finished = await collect(session)
@@ -214,21 +214,8 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 permit=permit,
                 watch=current_call().watch,
             )
-            with self._taking_part(session):
+            with self._sessions.taking_part(session):
                 yield session
-
-    @contextmanager
-    def _taking_part(self, session: Session) -> Iterator[None]:
-        """In shutdown, and in the log line."""
-        with session:
-            self._sessions.add(session)
-            if self._service.admission.draining:  # its voice was loading when that began
-                session.drain(max(0.0, self._drain_ends_at - time.monotonic()))
-            try:
-                yield
-            finally:
-                self._sessions.discard(session)
-                _leave_totals(session)
 
 
 def _first_line(request: tts_pb2.SynthesizeDialogueRequest) -> str:
@@ -247,12 +234,3 @@ async def _load_what_is_needed(config: SpeechConfig) -> None:
         await asyncio.to_thread(load_codecs)
     if config.text.normalize or config.text.replacements:
         await asyncio.to_thread(load_what_is_slow, config.text, config.language)
-
-
-def _leave_totals(session: Session) -> None:
-    """What the stream did, for its log line."""
-    fields = current_call().fields
-    if isinstance(session.first_failure, SynthesisFailed):
-        fields["first_failure"] = session.first_failure.cause
-    totals = {k: v for k, v in asdict(session.stats).items() if v is not None}
-    fields |= {k: round(v, 3) if isinstance(v, float) else v for k, v in totals.items()}

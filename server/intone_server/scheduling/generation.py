@@ -158,6 +158,7 @@ class Generation:
         self.attempts = 0
         self.queued_at = 0.0
         self.started_at = 0.0
+        self.predicted_wait_seconds: float | None = None  # when it came, if anybody asked
         self.queue_seconds = 0.0
         self.run_seconds = 0.0
         self.place: Canceller | None = None

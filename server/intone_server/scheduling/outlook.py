@@ -69,12 +69,15 @@ class Outlook:
             replicas_busy=busy,
             replicas_unhealthy=total - healthy,
             queue_depth=len(self._queue),
-            queued_work_seconds=self._queue.work_seconds
-            + sum(map(remaining_seconds, self.running())),
+            queued_work_seconds=self.work_seconds(),
             estimated_wait_seconds=self._wait_seconds() if busy >= healthy else 0.0,
             speed=self._speed.total(1) if self._speed.is_known else 0.0,
             total_speed=self.total_speed(),
         )
+
+    def work_seconds(self) -> float:
+        """Audio to be made: all that waits, and what is left of the running, as estimated."""
+        return self._queue.work_seconds + sum(map(remaining_seconds, self.running()))
 
     def total_speed(self) -> float:
         """Audio seconds that all replicas make per second when all are busy, 0 until a speed was

@@ -12,10 +12,12 @@ from typing import Protocol
 
 from intone_server.engines.base import Ending
 from intone_server.errors import IntoneError, Reason, SynthesisFailed, TimedOut, Unavailable
+from intone_server.metrics import Metrics
 from intone_server.scheduling.forecast import waits_for_listeners
 from intone_server.scheduling.generation import (
     Generation,
     GenerationStatus,
+    Priority,
 )
 from intone_server.scheduling.outlook import Outlook
 from intone_server.scheduling.policy import Policy, order
@@ -54,6 +56,7 @@ class Scheduler:
         policy: Policy,
         clock: Callable[[], float] = time.monotonic,
         later: Callable[[float, Callable[[Generation], None], Generation], Timer] = _later,
+        metrics: Metrics | None = None,
     ) -> None:
         self._queue = policy
         self._clock = clock
@@ -65,12 +68,13 @@ class Scheduler:
         self.workers: list[SupervisedWorker] = []
         self.on_change: Callable[[], None] = lambda: None
         self._timers: dict[int, Timer] = {}
+        self._metrics = metrics or Metrics()
+        self.waiting = dict.fromkeys(Priority, 0)  # generations, by class
 
     def submit(self, generation: Generation) -> None:
         """Queue a generation; it starts at once if a replica is idle."""
         generation.place = self
-        generation.queued_at = self._clock()
-        self._queue.push(generation)
+        self._push(generation)
         if generation.max_queue_wait_seconds is not None:
             self._after(generation, generation.max_queue_wait_seconds, self._expire)
         self._dispatch()
@@ -82,7 +86,7 @@ class Scheduler:
         if replica is not None:
             replica.drop()
         else:
-            self._queue.remove(generation)
+            self._remove(generation)
         self.on_change()
 
     def position(self, generation: Generation) -> int | None:
@@ -167,8 +171,7 @@ class Scheduler:
 
     def _queue_again(self, generation: Generation) -> None:
         generation.become(GenerationStatus.QUEUED)
-        generation.queued_at = self._clock()
-        self._queue.push(generation, again=True)
+        self._push(generation, again=True)
         if generation.max_queue_wait_seconds is not None:
             left = generation.max_queue_wait_seconds - generation.queue_seconds
             self._after(generation, max(0.0, left), self._expire)
@@ -182,14 +185,30 @@ class Scheduler:
             replica = next((r for r in worker.replicas if r.state is ReplicaState.IDLE), None)
             if replica is None:
                 return
-            self._run(self._queue.pop(running), replica, worker)
+            generation = self._queue.pop(running)
+            self.waiting[generation.priority] -= 1
+            self._run(generation, replica, worker)
+
+    def _push(self, generation: Generation, *, again: bool = False) -> None:
+        generation.queued_at = self._clock()
+        self._queue.push(generation, again=again)
+        self.waiting[generation.priority] += 1
+
+    def _remove(self, generation: Generation) -> None:
+        self._queue.remove(generation)
+        self.waiting[generation.priority] -= 1
 
     def _run(self, generation: Generation, replica: Replica, worker: SupervisedWorker) -> None:
         self._stop_timer(generation)
         generation.become(GenerationStatus.RUNNING)
         generation.attempts += 1
         generation.started_at = self._clock()
-        generation.queue_seconds += generation.started_at - generation.queued_at
+        waited_seconds = generation.started_at - generation.queued_at
+        generation.queue_seconds += waited_seconds
+        self._metrics.queue_wait.observe(waited_seconds)
+        if generation.predicted_wait_seconds is not None and generation.attempts == 1:
+            error_seconds = waited_seconds - generation.predicted_wait_seconds
+            self._metrics.wait_prediction_error.observe(error_seconds)
         worker.touch()
         dry_at = generation.listener.dry_at()
         ahead_seconds = 0.0 if dry_at is None else max(0.0, dry_at - generation.started_at)
@@ -217,7 +236,7 @@ class Scheduler:
         generation.observer.on_failed(error)
 
     def _expire(self, generation: Generation) -> None:
-        self._queue.remove(generation)
+        self._remove(generation)
         error = TimedOut(
             Reason.QUEUE_WAIT_EXCEEDED,
             f"the segment waited {generation.max_queue_wait_seconds:g} s for a replica, "

@@ -8,6 +8,7 @@ from typing import Protocol
 import structlog
 
 from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
+from intone_server.metrics import Metrics
 from intone_server.scheduling.replica import Replica, ReplicaState
 from intone_server.workers.launch import WorkerLink
 from intone_server.workers.messages import (
@@ -66,13 +67,16 @@ class SupervisedWorker:
         events: WorkerEvents,
         *,
         stall_seconds: float,
+        metrics: Metrics | None = None,
     ) -> None:
         self._launch = launch
         self._events = events
         self._stall_seconds = stall_seconds
         self.replicas = [Replica()]
         self.speeds: Mapping[int, float] = {}  # as its engine measured them at start
+        self._metrics = metrics or Metrics()
         self._was_ready = False  # the present process
+        self._stalled = False
         self._link: WorkerLink | None = None
         self._heard_at = 0.0
         self._voices: dict[str, asyncio.Future[EngineVoice]] = {}
@@ -109,6 +113,7 @@ class SupervisedWorker:
         silent_seconds = time.monotonic() - self._heard_at
         if (busy or not self._was_ready) and silent_seconds > allowed:
             log.error("worker stalled", pid=self._link.pid, silent_seconds=round(silent_seconds, 1))
+            self._stalled = True
             self._link.kill()
 
     def touch(self) -> None:
@@ -155,9 +160,11 @@ class SupervisedWorker:
                 code = await link.close(STOP_SECONDS)
                 if self._was_ready:
                     log.error("worker lost", pid=link.pid, exit_code=code)
+                    reason = "stalled" if self._stalled else "exited"
+                    self._metrics.worker_restarts.labels(reason).inc()
             self._give_up("the worker process died while it was starting", expected=False)
             pause = FIRST_RESTART_SECONDS if self._was_ready else 2 * pause
-            self._was_ready = False
+            self._was_ready = self._stalled = False
             await asyncio.sleep(min(pause, LAST_RESTART_SECONDS))
             for replica in self.replicas:
                 replica.replaced()
@@ -219,3 +226,5 @@ class SupervisedWorker:
         replica = self._replica_of(report)
         if replica is not None and replica.generation is not None:
             self._events.on_report(replica, report)
+        elif isinstance(report, Audio):
+            self._metrics.stale_audio.inc()

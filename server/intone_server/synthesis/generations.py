@@ -2,7 +2,7 @@
 
 import time
 
-from intone_server.scheduling.generation import Later, Listener
+from intone_server.scheduling.generation import Generation, Later, Listener
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.events import Queued, Stats
 from intone_server.synthesis.part import Part
@@ -11,6 +11,8 @@ from intone_server.synthesis.timeline import Timeline
 
 # Where nobody listens, a segment yields to those whose listeners have less than this left.
 UNHEARD_SECONDS = 10.0
+# A forecast plays the queue forward: with more segments waiting none is made for the metrics alone.
+MAX_PREDICTED = 32
 
 
 class Generations:
@@ -40,28 +42,36 @@ class Generations:
         if not self._config.has_listener:
             listener = Later(time.monotonic() + UNHEARD_SECONDS)
         generation.listener = listener
-        if not self._config.queue_events:
-            self._scheduler.submit(generation)
-            return
-        wait_seconds = self._scheduler.outlook.forecast(
-            priority=generation.priority,
-            client=generation.client,
-            estimated_seconds=generation.estimated_seconds,
-            listener=generation.listener,
-        ).wait_seconds
+        generation.predicted_wait_seconds = self._predict(generation)
         self._scheduler.submit(generation)
+        if not self._config.queue_events:
+            return
         position = self._scheduler.position(generation)
         if position is not None:
             self._timeline.aside(
                 Queued(
                     part.segment,
                     position,
-                    wait_seconds,
+                    generation.predicted_wait_seconds or 0.0,
                     generation.estimated_seconds,
                     self._timeline.elapsed(),
                     part.item,
                 )
             )
+
+    def _predict(self, generation: Generation) -> float | None:
+        """How long it will wait, if the client wants to know, or it costs little to find out."""
+        if not self._scheduler.is_full:
+            return 0.0
+        waiting = sum(self._scheduler.waiting.values())
+        if not self._config.queue_events and waiting >= MAX_PREDICTED:
+            return None
+        return self._scheduler.outlook.forecast(
+            priority=generation.priority,
+            client=generation.client,
+            estimated_seconds=generation.estimated_seconds,
+            listener=generation.listener,
+        ).wait_seconds
 
     def count(self, part: Part) -> None:
         """Take a part into the totals whose generation is over."""

@@ -144,6 +144,11 @@ class Session:
         """Why the first segment that failed did."""
         return self._timeline.first_failure
 
+    @property
+    def buffered_seconds(self) -> float:
+        """Audio that was made and waits for its client."""
+        return self._timeline.unsent_samples / self.config.model_rate_hertz
+
     def end_input(self, reason: FinishReason = FinishReason.END_OF_INPUT) -> None:
         """No more text will come: speak the rest, then finish."""
         if self._state is SessionState.SPEAKING:

@@ -48,6 +48,12 @@ class EndedSegment:
 class Watch(Protocol):
     """Hears of one call, on the event loop; must not raise."""
 
+    def admitted(self) -> None:
+        """The call is let in, and will speak."""
+
+    def refused(self, reason: Reason) -> None:
+        """It is not."""
+
     def first_audio(self, seconds: float, priority: Priority) -> None:
         """The first audio of a text is sent, so long after the text came."""
 
@@ -67,6 +73,10 @@ class Watch(Protocol):
 class Unwatched:
     """Nobody asks."""
 
+    def admitted(self) -> None: ...
+
+    def refused(self, reason: Reason) -> None: ...
+
     def first_audio(self, seconds: float, priority: Priority) -> None: ...
 
     def audio_sent(self, seconds: float, gap_seconds: float | None) -> None: ...
@@ -83,6 +93,14 @@ class Watches:
 
     def __init__(self, watches: Sequence[Watch]) -> None:
         self._watches = watches
+
+    def admitted(self) -> None:
+        for watch in self._watches:
+            watch.admitted()
+
+    def refused(self, reason: Reason) -> None:
+        for watch in self._watches:
+            watch.refused(reason)
 
     def first_audio(self, seconds: float, priority: Priority) -> None:
         for watch in self._watches:

@@ -22,6 +22,7 @@ from intone_server.errors import (
     VoiceExists,
     VoiceNotFound,
 )
+from intone_server.metrics import Metrics
 from intone_server.voices.memory import MemoryFile
 from intone_server.voices.record import Store, StoredVoice, VoiceRecord
 from intone_server.voices.store import VoiceStore
@@ -77,7 +78,9 @@ class Catalogue:
         info: EngineInfo,
         store: Store,
         load: Callable[[VoiceRef], Awaitable[EngineVoice]],
+        metrics: Metrics | None = None,
     ) -> None:
+        self._metrics = metrics or Metrics()
         self._engine_voices = {voice.name: _of_engine(voice) for voice in info.voices}
         self._fingerprint = info.fingerprint
         self._store = store
@@ -90,6 +93,12 @@ class Catalogue:
         self._states: dict[str, MemoryFile] = {}  # in use, by key
         self._holders: Counter[str] = Counter()
         self.default = info.default_voice
+
+    @property
+    def in_memory(self) -> tuple[int, int]:
+        """How many created voices this process holds in memory, and their bytes."""
+        count, size = self._store.in_memory
+        return count + len(self._states), size + sum(s.size for s in self._states.values())
 
     async def voices(self, language: str = "") -> list[Voice]:
         """All voices, or those of one language, ordered by name. Raises Unavailable."""
@@ -108,6 +117,7 @@ class Catalogue:
         with storage():
             stored = await asyncio.to_thread(self._store.get, name)
         if stored is None or not self._fits(stored):
+            self._metrics.voice_requests.labels("not_found").inc()
             raise VoiceNotFound(name)
         return self._of_store(stored)
 
@@ -196,11 +206,14 @@ class Catalogue:
 
     async def _make_ready(self, voice: Voice) -> Voice:
         if voice.loaded or voice.ref.key in self._loaded:
+            self._metrics.voice_requests.labels("loaded").inc()
             return voice
         try:
             async with asyncio.timeout(LOAD_SECONDS):
                 loaded = await self._load(voice.ref)
+            self._metrics.voice_requests.labels("load").inc()
         except (LookupError, TimeoutError) as error:
+            self._metrics.voice_requests.labels("failed").inc()
             raise Unavailable(
                 Reason.VOICE_UNAVAILABLE,
                 "the files of this voice cannot be brought here now",

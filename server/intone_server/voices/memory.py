@@ -67,6 +67,12 @@ class MemoryStore:
         """How many voices there are."""
         return len(self._voices)
 
+    @property
+    def in_memory(self) -> tuple[int, int]:
+        """How many there are, and their bytes."""
+        with self._lock:
+            return len(self._voices), sum(file.size for _, file in self._voices.values())
+
     def delete(self, name: str) -> bool:
         """Forget a voice; False if there is none."""
         found = self._voices.pop(name, None)

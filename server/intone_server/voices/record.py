@@ -70,6 +70,10 @@ class Store(Protocol):
     def count(self) -> int:
         """How many names are taken. Raises OSError."""
 
+    @property
+    def in_memory(self) -> tuple[int, int]:
+        """How many voices this process itself holds in memory, and their bytes."""
+
     def delete(self, name: str) -> bool:
         """Remove a voice; False if there is none. Raises OSError."""
 

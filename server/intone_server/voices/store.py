@@ -137,6 +137,11 @@ class VoiceStore:
         with os.scandir(self._directory) as entries:
             return sum(_JSON.fullmatch(entry.name) is not None for entry in entries)
 
+    @property
+    def in_memory(self) -> tuple[int, int]:
+        """None: they are files."""
+        return 0, 0
+
     def delete(self, name: str) -> bool:
         """Remove a voice, from the disk too; False if there is none, or another server was first.
         Who has its state open can read on. Raises OSError if it cannot be removed."""
