@@ -54,6 +54,8 @@ class VoicesDouble(voices_pb2_grpc.VoiceServiceServicer):
             digest=hashlib.sha256(state).hexdigest(),
             labels=request.labels,
             report=REPORT if request.prompt else None,
+            shared=request.shared,
+            owned=True,
         )
         if not request.validate_only:
             voice.create_time.FromJsonString("2026-01-02T03:04:05Z")

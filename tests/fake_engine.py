@@ -17,6 +17,7 @@ when it is checked:
     sleep@MS   takes that long               dies@CODE  the process ends with this exit code
     raise@1    a fault in the engine         grow@MB    takes that much memory
     warn@WORD  comes with this warning
+    level@N    all samples that are spoken with it are N thousandths
 
 FAKE_ENGINE_FEATURES replaces the engine's features, a list with spaces between.
 """
@@ -76,6 +77,7 @@ class FakeEngine:
         self.capacity = int(os.environ.get("FAKE_ENGINE_CAPACITY", "1"))
         self.speeds: dict[int, float] = {}
         self._running: dict[int, tuple[Job, dict[str, str], int]] = {}
+        self._levels: dict[str, float | None] = {}  # as in a real engine, kept by the key
 
     def load(self, options: EngineOptions) -> None:
         if options.model == "unloadable":
@@ -111,7 +113,7 @@ class FakeEngine:
             raise EngineError("no network")
         if not voice.file:
             return EngineVoice(voice.key, "en", loaded=True, digest="d" * 64)
-        _read(voice)
+        self._levels[voice.key] = _level(_read(voice))
         return EngineVoice(voice.key, "en", loaded=True, digest=voice.key, file=voice.file)
 
     def make_state(self, prompt: Samples) -> VoiceState:
@@ -149,7 +151,8 @@ class FakeEngine:
             return self._end(job, Ending.STOPPED)
         if job.voice.file and not frame:
             try:
-                _read(job.voice)
+                state = _read(job.voice)
+                self._levels.setdefault(job.voice.key, _level(state))
             except EngineError as error:
                 return self._end(job, Ending.FAILED, str(error))
         if frame >= frames_of(job.text):
@@ -166,7 +169,9 @@ class FakeEngine:
             os._exit(9)
         if ordered("stall"):
             time.sleep(3600)
-        samples = np.full(FRAME, frame_value(job.text, frame), np.float32)
+        level = self._levels.get(job.voice.key)
+        value = frame_value(job.text, frame) if level is None else level
+        samples = np.full(FRAME, value, np.float32)
         if ordered("nan"):
             samples[7] = np.nan
         if ordered("loud"):
@@ -194,8 +199,16 @@ def _state(data: bytes, *warnings: str) -> VoiceState:
     return VoiceState(data, hashlib.sha256(data).hexdigest(), warnings)
 
 
-def _read(voice: VoiceRef) -> None:
+def _level(state: bytes) -> float | None:
+    """What is spoken with a state, if that says it."""
+    orders = _orders(state.decode(errors="replace"))
+    return int(orders["level"]) / 1000 if "level" in orders else None
+
+
+def _read(voice: VoiceRef) -> bytes:
     """Fails if the file of a voice does not hold its state."""
     path = Path(voice.file)
-    if not path.exists() or _state(path.read_bytes()).digest != voice.key:
+    data = path.read_bytes() if path.exists() else b""
+    if _state(data).digest != voice.key:
         raise EngineError(f"{path} is not the state of this voice")
+    return data

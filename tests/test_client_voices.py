@@ -47,7 +47,9 @@ async def test_a_voice_is_created_found_exported_imported_and_deleted(double: Do
             language="en",
             labels={"team": "a"},
             consent_statement="he said so",
+            shared=True,
         )
+        assert (voice.shared, voice.owned) == (True, True)
         assert (voice.name, voice.labels, voice.report.seconds_used) == (
             "bob",
             {"team": "a"},
@@ -150,7 +152,8 @@ async def test_a_refusal_without_a_delay_is_final(double: Double) -> None:
 async def test_the_blocking_client_does_the_same(double: Double) -> None:
     def use() -> None:
         with BlockingClient(double.address) as client:
-            voice = client.create_voice("bob", prompt=b"x", labels={"k": "v"})
+            voice = client.create_voice("bob", prompt=b"x", labels={"k": "v"}, shared=True)
+            assert voice.shared
             assert client.get_voice("bob") == voice
             exported = client.export_voice("bob")
             assert client.create_voice("eve", state=exported.state).digest == voice.digest

@@ -39,6 +39,21 @@ async def test_list_is_what_voices_does_by_itself(double: Double, capfdbinary: C
     assert await in_process(capfdbinary, "voices", *options, "list") == as_json
 
 
+async def test_list_says_whose_voices_are(
+    double: Double, capfdbinary: Capture, tmp_path: Path
+) -> None:
+    arguments = ["create", "ours", put(tmp_path / "ours.wav", RECORDING), "--shared"]
+    at = ("--server", double.address)
+    assert (await in_process(capfdbinary, "voices", *arguments, *at))[0] == 0
+    assert double.voice_requests[0].shared
+    double.voices.append(voices_pb2.Voice(name="theirs", language="en", shared=True))
+    _, out, _ = await in_process(capfdbinary, "voices", *at)
+    rows = {line.split()[0]: line for line in out.decode().splitlines()}
+    column = rows["VOICE"].index("ACCESS")
+    shown = {name: rows[name][column:].strip() for name in ("a", "ours", "theirs")}
+    assert shown == {"a": "", "ours": "owned, shared", "theirs": "shared"}
+
+
 async def test_create_says_what_was_heard_and_the_digest(
     double: Double, capfdbinary: Capture, tmp_path: Path
 ) -> None:
@@ -52,6 +67,7 @@ async def test_create_says_what_was_heard_and_the_digest(
         "voice     bob",
         "language  en",
         "origin    created",
+        "access    owned",
         "used      12.3 s of the recording",
         "speech    86% of the time",
         "level     -21.3 dB, 0 being full scale",

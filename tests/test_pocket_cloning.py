@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 
 import recordings
+from callers import Metadata, bearer
 from intone.v1 import tts_pb2, tts_pb2_grpc, voices_pb2, voices_pb2_grpc
+from intone_server.audio import Samples
 from processes import ServerProcess
+from tiny_pocket import TinyPocket
+from voice_callers import guarded_server
 
 TEXTS = [
     "One stream says this sentence here.",
@@ -29,7 +34,9 @@ def channel_to(pocket_server: ServerProcess) -> Iterator[grpc.Channel]:
 SAME = 1e-5  # a row in company, and alone
 
 
-def speak(channel: grpc.Channel, text: str, voice: str = "anna") -> np.ndarray:
+def speak(
+    channel: grpc.Channel, text: str, voice: str = "anna", *, metadata: Metadata = ()
+) -> np.ndarray:
     """The samples of a text, at temperature 0."""
     config = tts_pb2.SpeechConfig(
         voice=voice,
@@ -38,7 +45,8 @@ def speak(channel: grpc.Channel, text: str, voice: str = "anna") -> np.ndarray:
     )
     request = tts_pb2.SynthesizeTextRequest(text=text, config=config)
     stub = tts_pb2_grpc.TextToSpeechServiceStub(channel)
-    data = b"".join(r.event.audio.data for r in stub.SynthesizeText(request, timeout=60))
+    responses = stub.SynthesizeText(request, timeout=60, metadata=metadata)
+    data = b"".join(r.event.audio.data for r in responses)
     return np.frombuffer(data, "<f4")
 
 
@@ -48,12 +56,19 @@ def difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).max())
 
 
-def create(channel: grpc.Channel, name: str, *, keep: bool = True) -> voices_pb2.Voice:
-    request = voices_pb2.CreateVoiceRequest(
-        name=name, prompt=recordings.wav(recordings.speech()), validate_only=not keep
-    )
+def create(
+    channel: grpc.Channel,
+    name: str,
+    *,
+    keep: bool = True,
+    recording: Samples | None = None,
+    metadata: Metadata = (),
+) -> voices_pb2.Voice:
+    """By default from a recording of 17 s."""
+    prompt = recordings.wav(recordings.speech() if recording is None else recording)
+    request = voices_pb2.CreateVoiceRequest(name=name, prompt=prompt, validate_only=not keep)
     stub = voices_pb2_grpc.VoiceServiceStub(channel)
-    return stub.CreateVoice(request, timeout=90).voice
+    return stub.CreateVoice(request, timeout=90, metadata=metadata).voice
 
 
 def test_streams_sound_the_same_while_a_voice_is_made(channel_to: grpc.Channel) -> None:
@@ -90,3 +105,19 @@ def test_the_voice_of_the_operator_can_be_exported_and_made_again(
     assert again.digest == exported.voice.digest
     spoken = [speak(channel_to, TEXTS[1], voice) for voice in ("again", "bert")]
     assert difference(*spoken) < SAME
+
+
+def test_two_clients_voices_of_one_name_sound_as_each_of_them_made_it(
+    tiny_pocket: TinyPocket, tmp_path: Path
+) -> None:
+    """The states of both are in the memory of the worker."""
+    with guarded_server(tmp_path, *tiny_pocket.flags(), names=["ann", "ben"]) as server:
+        said = {}
+        with grpc.insecure_channel(server.address) as channel:
+            ann, ben = bearer("ann-token"), bearer("ben-token")
+            create(channel, "mine", metadata=ann)
+            create(channel, "mine", recording=recordings.sentence(), metadata=ben)
+            for caller in (ann, ben, ann, ben):
+                spoken = speak(channel, TEXTS[0], "mine", metadata=caller)
+                assert difference(spoken, said.setdefault(caller, spoken)) < SAME
+        assert difference(said[ann], said[ben]) > SAME

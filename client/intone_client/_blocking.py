@@ -150,6 +150,7 @@ class BlockingClient:
         language: str = "",
         labels: Mapping[str, str] | None = None,
         consent_statement: str = "",
+        shared: bool = False,
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> voices_pb2.Voice:
@@ -162,6 +163,7 @@ class BlockingClient:
                 language=language,
                 labels=labels,
                 consent_statement=consent_statement,
+                shared=shared,
                 validate_only=validate_only,
                 timeout=timeout,
             )

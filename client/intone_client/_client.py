@@ -189,14 +189,16 @@ class Client:
         language: str = "",
         labels: Mapping[str, str] | None = None,
         consent_statement: str = "",
+        shared: bool = False,
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> voices_pb2.Voice:
         """A new voice from the bytes of a recording (`prompt`) or of an exported voice (`state`).
 
-        Its `report` says what was heard in a recording. `validate_only` does everything but keep
-        it. Raises ValueError unless exactly one source is given, AlreadyExistsError if the name is
-        taken, InvalidArgumentError (BAD_AUDIO, BAD_STATE) that says what was found.
+        Its `report` says what was heard in a recording. With `shared` all clients can speak with
+        it, otherwise you alone. `validate_only` does everything but keep it. Raises ValueError
+        unless exactly one source is given, AlreadyExistsError if the name is taken,
+        InvalidArgumentError (BAD_AUDIO, BAD_STATE) that says what was found.
 
         A call whose answer is lost (DeadlineExceededError, or UnavailableError without a `reason`)
         may have made the voice. It is not repeated; `get_voice` tells.
@@ -211,6 +213,7 @@ class Client:
             language=language,
             labels=labels,
             consent_statement=consent_statement,
+            shared=shared,
             validate_only=validate_only,
         )
         answer = await self._connection.change(

@@ -15,6 +15,7 @@ from ._errors import (
     DeadlineExceededError,
     FailedPreconditionError,
     InvalidArgumentError,
+    NotAllowedError,
     NotFoundError,
     UnavailableError,
 )
@@ -58,6 +59,9 @@ def configure(parser: argparse.ArgumentParser, parents: Sequence[argparse.Argume
     each.add_argument(
         "--consent", metavar="TEXT", default="", help="how the speaker agreed to this; is stored"
     )
+    each.add_argument(
+        "--shared", action="store_true", help="let all clients of the server speak with it"
+    )
     each.add_argument("--dry-run", action="store_true", help="do everything but keep the voice")
     each.set_defaults(command=_create)
 
@@ -81,9 +85,10 @@ async def _list(options: argparse.Namespace) -> int:
     if options.json:
         print_json(voices_pb2.ListVoicesResponse(voices=voices))
         return 0
-    rows = [("VOICE", "LANGUAGE", "ORIGIN", "LICENSE", "")]
+    rows = [("VOICE", "LANGUAGE", "ORIGIN", "ACCESS", "LICENSE", "")]
     rows += [
-        (each.name, each.language, _origin(each), each.license, _marks(each)) for each in voices
+        (each.name, each.language, _origin(each), _access(each), each.license, _marks(each))
+        for each in voices
     ]
     print_table(rows)
     return 0
@@ -111,6 +116,7 @@ async def _create(options: argparse.Namespace) -> int:
                 language=options.language,
                 labels=dict(options.label),
                 consent_statement=options.consent,
+                shared=options.shared,
                 validate_only=options.dry_run,
                 timeout=options.timeout,
             )
@@ -155,7 +161,12 @@ async def _delete(options: argparse.Namespace) -> int:
                     allow_missing=options.missing_ok,
                     timeout=options.timeout or _TIMEOUT_SECONDS,
                 )
-            except (NotFoundError, FailedPreconditionError, InvalidArgumentError) as error:
+            except (
+                NotFoundError,
+                FailedPreconditionError,
+                InvalidArgumentError,
+                NotAllowedError,  # another client's
+            ) as error:
                 # That is about this voice; the others can still be deleted.
                 tell_error(error)
                 code = 1
@@ -182,6 +193,7 @@ def _describe(voice: voices_pb2.Voice, options: argparse.Namespace) -> None:
         print_json(voice)
         return
     rows = [("voice", voice.name), ("language", voice.language), ("origin", _origin(voice))]
+    rows.append(("access", _access(voice)))
     if voice.HasField("report"):
         report = voice.report
         rows.append(("used", f"{report.seconds_used:.1f} s of the recording"))
@@ -199,6 +211,11 @@ def _describe(voice: voices_pb2.Voice, options: argparse.Namespace) -> None:
 
 def _origin(voice: voices_pb2.Voice) -> str:
     return short_name(voices_pb2.VoiceOrigin, voice.origin)
+
+
+def _access(voice: voices_pb2.Voice) -> str:
+    """Of a created voice, whose it is and for whom; "" for all others."""
+    return ", ".join(word for word in ("owned", "shared") if getattr(voice, word))
 
 
 def _marks(voice: voices_pb2.Voice) -> str:

@@ -19,7 +19,7 @@ from intone_server.settings import Settings
 from intone_server.synthesis.deadlines import SessionLimits
 from intone_server.voices.memory import MemoryStore
 from intone_server.voices.record import Store
-from intone_server.voices.store import VoiceStore
+from intone_server.voices.spaces import VoiceSpaces
 from intone_server.watched_files import WatchedFiles, fault_of
 
 
@@ -82,10 +82,10 @@ def open_store(settings: Settings, states: Path) -> Store:
     """For created voices. Raises Unusable."""
     if settings.voice_dir:
         with _naming("--voice-dir"):
-            return VoiceStore(Path(settings.voice_dir))
+            return VoiceSpaces(Path(settings.voice_dir))
     if sys.platform == "linux":
         return MemoryStore()
-    return VoiceStore(states / "created")
+    return VoiceSpaces(states / "created")
 
 
 def features(settings: Settings, info: EngineInfo) -> frozenset[str]:

@@ -53,7 +53,9 @@ class Settings:
         values.directory,
     )
     max_voices: int = _setting(
-        1000, "most voices that can be created", values.integer(0, 1_000_000)
+        1000,
+        "most voices that can be created; one client has at most a quarter",
+        values.integer(0, 1_000_000),
     )
     max_prompt_bytes: int = _setting(
         20 * 1024 * 1024,

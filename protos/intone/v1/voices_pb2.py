@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16intone/v1/voices.proto\x12\tintone.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"w\n\x0cPromptReport\x12\x14\n\x0cseconds_used\x18\x01 \x01(\x01\x12\x12\n\nlevel_dbfs\x18\x02 \x01(\x01\x12\x15\n\rclipped_ratio\x18\x03 \x01(\x01\x12\x14\n\x0cspeech_ratio\x18\x04 \x01(\x01\x12\x10\n\x08warnings\x18\x05 \x03(\t\"\xc8\x02\n\x05Voice\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12&\n\x06origin\x18\x03 \x01(\x0e\x32\x16.intone.v1.VoiceOrigin\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0f\n\x07license\x18\x05 \x01(\t\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x06labels\x18\x07 \x03(\x0b\x32\x1c.intone.v1.Voice.LabelsEntry\x12\x0e\n\x06loaded\x18\x08 \x01(\x08\x12\'\n\x06report\x18\t \x01(\x0b\x32\x17.intone.v1.PromptReport\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\n \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\x11ListVoicesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08language\x18\x03 \x01(\t\"O\n\x12ListVoicesResponse\x12 \n\x06voices\x18\x01 \x03(\x0b\x32\x10.intone.v1.Voice\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x0fGetVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"3\n\x10GetVoiceResponse\x12\x1f\n\x05voice\x18\x01 \x01(\x0b\x32\x10.intone.v1.Voice\"\xfd\x01\n\x12\x43reateVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x06prompt\x18\x02 \x01(\x0cH\x00\x12\x0f\n\x05state\x18\x03 \x01(\x0cH\x00\x12\x10\n\x08language\x18\x04 \x01(\t\x12\x39\n\x06labels\x18\x05 \x03(\x0b\x32).intone.v1.CreateVoiceRequest.LabelsEntry\x12\x19\n\x11\x63onsent_statement\x18\x06 \x01(\t\x12\x15\n\rvalidate_only\x18\x07 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x08\n\x06source\"6\n\x13\x43reateVoiceResponse\x12\x1f\n\x05voice\x18\x01 \x01(\x0b\x32\x10.intone.v1.Voice\"\"\n\x12\x45xportVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"E\n\x13\x45xportVoiceResponse\x12\r\n\x05state\x18\x01 \x01(\x0c\x12\x1f\n\x05voice\x18\x02 \x01(\x0b\x32\x10.intone.v1.Voice\"9\n\x12\x44\x65leteVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\"\x15\n\x13\x44\x65leteVoiceResponse*\x96\x01\n\x0bVoiceOrigin\x12\x1c\n\x18VOICE_ORIGIN_UNSPECIFIED\x10\x00\x12\x19\n\x15VOICE_ORIGIN_BUILT_IN\x10\x01\x12\x19\n\x15VOICE_ORIGIN_OPERATOR\x10\x02\x12\x18\n\x14VOICE_ORIGIN_CREATED\x10\x03\x12\x19\n\x15VOICE_ORIGIN_IMPORTED\x10\x04\x32\x88\x03\n\x0cVoiceService\x12I\n\nListVoices\x12\x1c.intone.v1.ListVoicesRequest\x1a\x1d.intone.v1.ListVoicesResponse\x12\x43\n\x08GetVoice\x12\x1a.intone.v1.GetVoiceRequest\x1a\x1b.intone.v1.GetVoiceResponse\x12L\n\x0b\x43reateVoice\x12\x1d.intone.v1.CreateVoiceRequest\x1a\x1e.intone.v1.CreateVoiceResponse\x12L\n\x0b\x45xportVoice\x12\x1d.intone.v1.ExportVoiceRequest\x1a\x1e.intone.v1.ExportVoiceResponse\x12L\n\x0b\x44\x65leteVoice\x12\x1d.intone.v1.DeleteVoiceRequest\x1a\x1e.intone.v1.DeleteVoiceResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16intone/v1/voices.proto\x12\tintone.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"w\n\x0cPromptReport\x12\x14\n\x0cseconds_used\x18\x01 \x01(\x01\x12\x12\n\nlevel_dbfs\x18\x02 \x01(\x01\x12\x15\n\rclipped_ratio\x18\x03 \x01(\x01\x12\x14\n\x0cspeech_ratio\x18\x04 \x01(\x01\x12\x10\n\x08warnings\x18\x05 \x03(\t\"\xe7\x02\n\x05Voice\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12&\n\x06origin\x18\x03 \x01(\x0e\x32\x16.intone.v1.VoiceOrigin\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0f\n\x07license\x18\x05 \x01(\t\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x06labels\x18\x07 \x03(\x0b\x32\x1c.intone.v1.Voice.LabelsEntry\x12\x0e\n\x06loaded\x18\x08 \x01(\x08\x12\'\n\x06report\x18\t \x01(\x0b\x32\x17.intone.v1.PromptReport\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\n \x01(\x08\x12\x0e\n\x06shared\x18\x0b \x01(\x08\x12\r\n\x05owned\x18\x0c \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\x11ListVoicesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08language\x18\x03 \x01(\t\"O\n\x12ListVoicesResponse\x12 \n\x06voices\x18\x01 \x03(\x0b\x32\x10.intone.v1.Voice\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x0fGetVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"3\n\x10GetVoiceResponse\x12\x1f\n\x05voice\x18\x01 \x01(\x0b\x32\x10.intone.v1.Voice\"\x8d\x02\n\x12\x43reateVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x06prompt\x18\x02 \x01(\x0cH\x00\x12\x0f\n\x05state\x18\x03 \x01(\x0cH\x00\x12\x10\n\x08language\x18\x04 \x01(\t\x12\x39\n\x06labels\x18\x05 \x03(\x0b\x32).intone.v1.CreateVoiceRequest.LabelsEntry\x12\x19\n\x11\x63onsent_statement\x18\x06 \x01(\t\x12\x15\n\rvalidate_only\x18\x07 \x01(\x08\x12\x0e\n\x06shared\x18\x08 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x08\n\x06source\"6\n\x13\x43reateVoiceResponse\x12\x1f\n\x05voice\x18\x01 \x01(\x0b\x32\x10.intone.v1.Voice\"\"\n\x12\x45xportVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"E\n\x13\x45xportVoiceResponse\x12\r\n\x05state\x18\x01 \x01(\x0c\x12\x1f\n\x05voice\x18\x02 \x01(\x0b\x32\x10.intone.v1.Voice\"9\n\x12\x44\x65leteVoiceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\"\x15\n\x13\x44\x65leteVoiceResponse*\x96\x01\n\x0bVoiceOrigin\x12\x1c\n\x18VOICE_ORIGIN_UNSPECIFIED\x10\x00\x12\x19\n\x15VOICE_ORIGIN_BUILT_IN\x10\x01\x12\x19\n\x15VOICE_ORIGIN_OPERATOR\x10\x02\x12\x18\n\x14VOICE_ORIGIN_CREATED\x10\x03\x12\x19\n\x15VOICE_ORIGIN_IMPORTED\x10\x04\x32\x88\x03\n\x0cVoiceService\x12I\n\nListVoices\x12\x1c.intone.v1.ListVoicesRequest\x1a\x1d.intone.v1.ListVoicesResponse\x12\x43\n\x08GetVoice\x12\x1a.intone.v1.GetVoiceRequest\x1a\x1b.intone.v1.GetVoiceResponse\x12L\n\x0b\x43reateVoice\x12\x1d.intone.v1.CreateVoiceRequest\x1a\x1e.intone.v1.CreateVoiceResponse\x12L\n\x0b\x45xportVoice\x12\x1d.intone.v1.ExportVoiceRequest\x1a\x1e.intone.v1.ExportVoiceResponse\x12L\n\x0b\x44\x65leteVoice\x12\x1d.intone.v1.DeleteVoiceRequest\x1a\x1e.intone.v1.DeleteVoiceResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,36 +36,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_VOICE_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_CREATEVOICEREQUEST_LABELSENTRY']._loaded_options = None
   _globals['_CREATEVOICEREQUEST_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_VOICEORIGIN']._serialized_start=1269
-  _globals['_VOICEORIGIN']._serialized_end=1419
+  _globals['_VOICEORIGIN']._serialized_start=1316
+  _globals['_VOICEORIGIN']._serialized_end=1466
   _globals['_PROMPTREPORT']._serialized_start=70
   _globals['_PROMPTREPORT']._serialized_end=189
   _globals['_VOICE']._serialized_start=192
-  _globals['_VOICE']._serialized_end=520
-  _globals['_VOICE_LABELSENTRY']._serialized_start=475
-  _globals['_VOICE_LABELSENTRY']._serialized_end=520
-  _globals['_LISTVOICESREQUEST']._serialized_start=522
-  _globals['_LISTVOICESREQUEST']._serialized_end=598
-  _globals['_LISTVOICESRESPONSE']._serialized_start=600
-  _globals['_LISTVOICESRESPONSE']._serialized_end=679
-  _globals['_GETVOICEREQUEST']._serialized_start=681
-  _globals['_GETVOICEREQUEST']._serialized_end=712
-  _globals['_GETVOICERESPONSE']._serialized_start=714
-  _globals['_GETVOICERESPONSE']._serialized_end=765
-  _globals['_CREATEVOICEREQUEST']._serialized_start=768
-  _globals['_CREATEVOICEREQUEST']._serialized_end=1021
-  _globals['_CREATEVOICEREQUEST_LABELSENTRY']._serialized_start=475
-  _globals['_CREATEVOICEREQUEST_LABELSENTRY']._serialized_end=520
-  _globals['_CREATEVOICERESPONSE']._serialized_start=1023
-  _globals['_CREATEVOICERESPONSE']._serialized_end=1077
-  _globals['_EXPORTVOICEREQUEST']._serialized_start=1079
-  _globals['_EXPORTVOICEREQUEST']._serialized_end=1113
-  _globals['_EXPORTVOICERESPONSE']._serialized_start=1115
-  _globals['_EXPORTVOICERESPONSE']._serialized_end=1184
-  _globals['_DELETEVOICEREQUEST']._serialized_start=1186
-  _globals['_DELETEVOICEREQUEST']._serialized_end=1243
-  _globals['_DELETEVOICERESPONSE']._serialized_start=1245
-  _globals['_DELETEVOICERESPONSE']._serialized_end=1266
-  _globals['_VOICESERVICE']._serialized_start=1422
-  _globals['_VOICESERVICE']._serialized_end=1814
+  _globals['_VOICE']._serialized_end=551
+  _globals['_VOICE_LABELSENTRY']._serialized_start=506
+  _globals['_VOICE_LABELSENTRY']._serialized_end=551
+  _globals['_LISTVOICESREQUEST']._serialized_start=553
+  _globals['_LISTVOICESREQUEST']._serialized_end=629
+  _globals['_LISTVOICESRESPONSE']._serialized_start=631
+  _globals['_LISTVOICESRESPONSE']._serialized_end=710
+  _globals['_GETVOICEREQUEST']._serialized_start=712
+  _globals['_GETVOICEREQUEST']._serialized_end=743
+  _globals['_GETVOICERESPONSE']._serialized_start=745
+  _globals['_GETVOICERESPONSE']._serialized_end=796
+  _globals['_CREATEVOICEREQUEST']._serialized_start=799
+  _globals['_CREATEVOICEREQUEST']._serialized_end=1068
+  _globals['_CREATEVOICEREQUEST_LABELSENTRY']._serialized_start=506
+  _globals['_CREATEVOICEREQUEST_LABELSENTRY']._serialized_end=551
+  _globals['_CREATEVOICERESPONSE']._serialized_start=1070
+  _globals['_CREATEVOICERESPONSE']._serialized_end=1124
+  _globals['_EXPORTVOICEREQUEST']._serialized_start=1126
+  _globals['_EXPORTVOICEREQUEST']._serialized_end=1160
+  _globals['_EXPORTVOICERESPONSE']._serialized_start=1162
+  _globals['_EXPORTVOICERESPONSE']._serialized_end=1231
+  _globals['_DELETEVOICEREQUEST']._serialized_start=1233
+  _globals['_DELETEVOICEREQUEST']._serialized_end=1290
+  _globals['_DELETEVOICERESPONSE']._serialized_start=1292
+  _globals['_DELETEVOICERESPONSE']._serialized_end=1313
+  _globals['_VOICESERVICE']._serialized_start=1469
+  _globals['_VOICESERVICE']._serialized_end=1861
 # @@protoc_insertion_point(module_scope)

@@ -38,7 +38,7 @@ class PromptReport(_message.Message):
     def __init__(self, seconds_used: _Optional[float] = ..., level_dbfs: _Optional[float] = ..., clipped_ratio: _Optional[float] = ..., speech_ratio: _Optional[float] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Voice(_message.Message):
-    __slots__ = ("name", "language", "origin", "digest", "license", "create_time", "labels", "loaded", "report", "default")
+    __slots__ = ("name", "language", "origin", "digest", "license", "create_time", "labels", "loaded", "report", "default", "shared", "owned")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +56,8 @@ class Voice(_message.Message):
     LOADED_FIELD_NUMBER: _ClassVar[int]
     REPORT_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    OWNED_FIELD_NUMBER: _ClassVar[int]
     name: str
     language: str
     origin: VoiceOrigin
@@ -66,7 +68,9 @@ class Voice(_message.Message):
     loaded: bool
     report: PromptReport
     default: bool
-    def __init__(self, name: _Optional[str] = ..., language: _Optional[str] = ..., origin: _Optional[_Union[VoiceOrigin, str]] = ..., digest: _Optional[str] = ..., license: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., loaded: _Optional[bool] = ..., report: _Optional[_Union[PromptReport, _Mapping]] = ..., default: _Optional[bool] = ...) -> None: ...
+    shared: bool
+    owned: bool
+    def __init__(self, name: _Optional[str] = ..., language: _Optional[str] = ..., origin: _Optional[_Union[VoiceOrigin, str]] = ..., digest: _Optional[str] = ..., license: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., loaded: _Optional[bool] = ..., report: _Optional[_Union[PromptReport, _Mapping]] = ..., default: _Optional[bool] = ..., shared: _Optional[bool] = ..., owned: _Optional[bool] = ...) -> None: ...
 
 class ListVoicesRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "language")
@@ -99,7 +103,7 @@ class GetVoiceResponse(_message.Message):
     def __init__(self, voice: _Optional[_Union[Voice, _Mapping]] = ...) -> None: ...
 
 class CreateVoiceRequest(_message.Message):
-    __slots__ = ("name", "prompt", "state", "language", "labels", "consent_statement", "validate_only")
+    __slots__ = ("name", "prompt", "state", "language", "labels", "consent_statement", "validate_only", "shared")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -114,6 +118,7 @@ class CreateVoiceRequest(_message.Message):
     LABELS_FIELD_NUMBER: _ClassVar[int]
     CONSENT_STATEMENT_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
     name: str
     prompt: bytes
     state: bytes
@@ -121,7 +126,8 @@ class CreateVoiceRequest(_message.Message):
     labels: _containers.ScalarMap[str, str]
     consent_statement: str
     validate_only: bool
-    def __init__(self, name: _Optional[str] = ..., prompt: _Optional[bytes] = ..., state: _Optional[bytes] = ..., language: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., consent_statement: _Optional[str] = ..., validate_only: _Optional[bool] = ...) -> None: ...
+    shared: bool
+    def __init__(self, name: _Optional[str] = ..., prompt: _Optional[bytes] = ..., state: _Optional[bytes] = ..., language: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., consent_statement: _Optional[str] = ..., validate_only: _Optional[bool] = ..., shared: _Optional[bool] = ...) -> None: ...
 
 class CreateVoiceResponse(_message.Message):
     __slots__ = ("voice",)

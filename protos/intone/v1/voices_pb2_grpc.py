@@ -28,6 +28,11 @@ if _version_not_supported:
 class VoiceServiceStub:
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
     addresses, are all that a client can send.
+
+    On a server that controls access, a voice that was created belongs to the client that made it,
+    and is not there for any other, unless it is shared. A name means a voice of the model or of the
+    operator, else one of the caller's own, else a shared one. Without access control the
+    voices that were created are everybody's.
     """
 
     def __init__(self, channel):
@@ -66,10 +71,15 @@ class VoiceServiceStub:
 class VoiceServiceServicer:
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
     addresses, are all that a client can send.
+
+    On a server that controls access, a voice that was created belongs to the client that made it,
+    and is not there for any other, unless it is shared. A name means a voice of the model or of the
+    operator, else one of the caller's own, else a shared one. Without access control the
+    voices that were created are everybody's.
     """
 
     def ListVoices(self, request, context):
-        """All voices, in pages, ordered by name.
+        """All voices that the caller can use, in pages, ordered by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -85,7 +95,9 @@ class VoiceServiceServicer:
     def CreateVoice(self, request, context):
         """Makes a voice from a recording or an exported state. It can be used as soon as the call has
         returned, on every server that shares the voice directory. The recording itself is not kept.
-        ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+        ALREADY_EXISTS if the name is taken by a voice of the model, by one of the caller's own or, for
+        one to be shared, by a shared one; RESOURCE_EXHAUSTED (VOICE_LIMIT) if the server, or one client,
+        has as many as it can; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
         cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -94,7 +106,8 @@ class VoiceServiceServicer:
 
     def ExportVoice(self, request, context):
         """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
-        20 MB: more than a stock client's 4 MiB limit of a message.
+        20 MB: more than a stock client's 4 MiB limit of a message. PERMISSION_DENIED (NOT_ALLOWED) for
+        a voice that another client shares: that lets others speak with it, not take it away.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -102,7 +115,7 @@ class VoiceServiceServicer:
 
     def DeleteVoice(self, request, context):
         """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
-        speaks with it.
+        speaks with it; PERMISSION_DENIED (NOT_ALLOWED) for a voice that another client shares.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -147,6 +160,11 @@ def add_VoiceServiceServicer_to_server(servicer, server):
 class VoiceService:
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
     addresses, are all that a client can send.
+
+    On a server that controls access, a voice that was created belongs to the client that made it,
+    and is not there for any other, unless it is shared. A name means a voice of the model or of the
+    operator, else one of the caller's own, else a shared one. Without access control the
+    voices that were created are everybody's.
     """
 
     @staticmethod

@@ -29,6 +29,11 @@ GRPC_VERSION: str
 class VoiceServiceStub:
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
     addresses, are all that a client can send.
+
+    On a server that controls access, a voice that was created belongs to the client that made it,
+    and is not there for any other, unless it is shared. A name means a voice of the model or of the
+    operator, else one of the caller's own, else a shared one. Without access control the
+    voices that were created are everybody's.
     """
 
     @_typing.overload
@@ -36,53 +41,69 @@ class VoiceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> VoiceServiceAsyncStub: ...
     ListVoices: _grpc.UnaryUnaryMultiCallable[_voices_pb2.ListVoicesRequest, _voices_pb2.ListVoicesResponse]
-    """All voices, in pages, ordered by name."""
+    """All voices that the caller can use, in pages, ordered by name."""
     GetVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.GetVoiceRequest, _voices_pb2.GetVoiceResponse]
     """One voice. NOT_FOUND if there is none of that name."""
     CreateVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.CreateVoiceRequest, _voices_pb2.CreateVoiceResponse]
     """Makes a voice from a recording or an exported state. It can be used as soon as the call has
     returned, on every server that shares the voice directory. The recording itself is not kept.
-    ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+    ALREADY_EXISTS if the name is taken by a voice of the model, by one of the caller's own or, for
+    one to be shared, by a shared one; RESOURCE_EXHAUSTED (VOICE_LIMIT) if the server, or one client,
+    has as many as it can; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
     cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
     """
     ExportVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.ExportVoiceRequest, _voices_pb2.ExportVoiceResponse]
     """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
-    20 MB: more than a stock client's 4 MiB limit of a message.
+    20 MB: more than a stock client's 4 MiB limit of a message. PERMISSION_DENIED (NOT_ALLOWED) for
+    a voice that another client shares: that lets others speak with it, not take it away.
     """
     DeleteVoice: _grpc.UnaryUnaryMultiCallable[_voices_pb2.DeleteVoiceRequest, _voices_pb2.DeleteVoiceResponse]
     """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
-    speaks with it.
+    speaks with it; PERMISSION_DENIED (NOT_ALLOWED) for a voice that another client shares.
     """
 
 @_typing.type_check_only
 class VoiceServiceAsyncStub(VoiceServiceStub):
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
     addresses, are all that a client can send.
+
+    On a server that controls access, a voice that was created belongs to the client that made it,
+    and is not there for any other, unless it is shared. A name means a voice of the model or of the
+    operator, else one of the caller's own, else a shared one. Without access control the
+    voices that were created are everybody's.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListVoices: _aio.UnaryUnaryMultiCallable[_voices_pb2.ListVoicesRequest, _voices_pb2.ListVoicesResponse]  # type: ignore[assignment]
-    """All voices, in pages, ordered by name."""
+    """All voices that the caller can use, in pages, ordered by name."""
     GetVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.GetVoiceRequest, _voices_pb2.GetVoiceResponse]  # type: ignore[assignment]
     """One voice. NOT_FOUND if there is none of that name."""
     CreateVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.CreateVoiceRequest, _voices_pb2.CreateVoiceResponse]  # type: ignore[assignment]
     """Makes a voice from a recording or an exported state. It can be used as soon as the call has
     returned, on every server that shares the voice directory. The recording itself is not kept.
-    ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+    ALREADY_EXISTS if the name is taken by a voice of the model, by one of the caller's own or, for
+    one to be shared, by a shared one; RESOURCE_EXHAUSTED (VOICE_LIMIT) if the server, or one client,
+    has as many as it can; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
     cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
     """
     ExportVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.ExportVoiceRequest, _voices_pb2.ExportVoiceResponse]  # type: ignore[assignment]
     """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
-    20 MB: more than a stock client's 4 MiB limit of a message.
+    20 MB: more than a stock client's 4 MiB limit of a message. PERMISSION_DENIED (NOT_ALLOWED) for
+    a voice that another client shares: that lets others speak with it, not take it away.
     """
     DeleteVoice: _aio.UnaryUnaryMultiCallable[_voices_pb2.DeleteVoiceRequest, _voices_pb2.DeleteVoiceResponse]  # type: ignore[assignment]
     """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
-    speaks with it.
+    speaks with it; PERMISSION_DENIED (NOT_ALLOWED) for a voice that another client shares.
     """
 
 class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
     """The voices that this server can speak with. A voice is chosen by name; names, never paths or
     addresses, are all that a client can send.
+
+    On a server that controls access, a voice that was created belongs to the client that made it,
+    and is not there for any other, unless it is shared. A name means a voice of the model or of the
+    operator, else one of the caller's own, else a shared one. Without access control the
+    voices that were created are everybody's.
     """
 
     @_abc_1.abstractmethod
@@ -91,7 +112,7 @@ class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _voices_pb2.ListVoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_voices_pb2.ListVoicesResponse, _abc.Awaitable[_voices_pb2.ListVoicesResponse]]:
-        """All voices, in pages, ordered by name."""
+        """All voices that the caller can use, in pages, ordered by name."""
 
     @_abc_1.abstractmethod
     def GetVoice(
@@ -109,7 +130,9 @@ class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_voices_pb2.CreateVoiceResponse, _abc.Awaitable[_voices_pb2.CreateVoiceResponse]]:
         """Makes a voice from a recording or an exported state. It can be used as soon as the call has
         returned, on every server that shares the voice directory. The recording itself is not kept.
-        ALREADY_EXISTS if the name is taken; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
+        ALREADY_EXISTS if the name is taken by a voice of the model, by one of the caller's own or, for
+        one to be shared, by a shared one; RESOURCE_EXHAUSTED (VOICE_LIMIT) if the server, or one client,
+        has as many as it can; FAILED_PRECONDITION (CLONING_UNAVAILABLE) if the model
         cannot clone voices; INVALID_ARGUMENT (BAD_AUDIO, BAD_STATE) that says what was found.
         """
 
@@ -120,7 +143,8 @@ class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_voices_pb2.ExportVoiceResponse, _abc.Awaitable[_voices_pb2.ExportVoiceResponse]]:
         """The voice state as a safetensors file, as `pocket-tts export-voice` writes and reads it. Up to
-        20 MB: more than a stock client's 4 MiB limit of a message.
+        20 MB: more than a stock client's 4 MiB limit of a message. PERMISSION_DENIED (NOT_ALLOWED) for
+        a voice that another client shares: that lets others speak with it, not take it away.
         """
 
     @_abc_1.abstractmethod
@@ -130,7 +154,7 @@ class VoiceServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_voices_pb2.DeleteVoiceResponse, _abc.Awaitable[_voices_pb2.DeleteVoiceResponse]]:
         """Deletes a voice that was created. FAILED_PRECONDITION (VOICE_IN_USE) while a call on this server
-        speaks with it.
+        speaks with it; PERMISSION_DENIED (NOT_ALLOWED) for a voice that another client shares.
         """
 
 def add_VoiceServiceServicer_to_server(servicer: VoiceServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -9,7 +9,7 @@ from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import Sampling
 from intone_server.errors import InvalidRequest, Reason, Violation, VoiceNotFound, shown
 from intone_server.rpc import requests
-from intone_server.rpc.calls import MAX_REQUEST_BYTES
+from intone_server.rpc.calls import MAX_REQUEST_BYTES, current_call
 from intone_server.rpc.faults import Faults
 from intone_server.rpc.formats import ENCODINGS
 from intone_server.rpc.methods import SYNTHESIZE_DIALOGUE
@@ -29,7 +29,7 @@ from intone_server.synthesis.script import (
     SpeechItem,
 )
 from intone_server.synthesis.speech import SpeechConfig, item_seed
-from intone_server.voices.catalogue import Voice
+from intone_server.voices.voice import Voice
 
 ON_FAILURE = {
     tts_pb2.ON_ITEM_FAILURE_UNSPECIFIED: OnItemFailure.SKIP,
@@ -131,7 +131,8 @@ class ScriptReader:
 
     async def _find_voice(self, field: str, speaker: str, name: str) -> None:
         try:
-            self._voices[speaker] = await self._runtime.catalogue.get(name)
+            subject = current_call().subject
+            self._voices[speaker] = await self._runtime.catalogue.get(name, subject)
         except VoiceNotFound as error:
             self._faults.add(field, error.message)
 

@@ -20,7 +20,7 @@ from intone_server.synthesis import events
 from intone_server.synthesis.planning import PlannedSegment
 from intone_server.synthesis.segmenter import CommitReason, SegmentationMode
 from intone_server.synthesis.speech import SpeechConfig
-from intone_server.voices.catalogue import Voice
+from intone_server.voices.voice import Voice
 
 ENCODING_VALUES = {domain: value for value, domain in ENCODINGS.items()}
 PRIORITY_VALUES = {domain: value for value, domain in PRIORITIES.items()}
@@ -147,8 +147,8 @@ def plan(
     )
 
 
-def voice(known: Voice, default: str) -> voices_pb2.Voice:
-    """A voice; `default` is the name of the default one."""
+def voice(known: Voice, default: str, subject: str) -> voices_pb2.Voice:
+    """A voice, as the caller `subject` is told of it; `default` is the name of the default one."""
     message = voices_pb2.Voice(
         name=known.name,
         language=known.language,
@@ -158,6 +158,8 @@ def voice(known: Voice, default: str) -> voices_pb2.Voice:
         labels=known.labels,
         loaded=known.loaded,
         default=known.name == default,
+        shared=known.shared,
+        owned=known.is_owned_by(subject),
     )
     if known.create_time is not None:
         message.create_time.FromMilliseconds(round(known.create_time * 1000))

@@ -13,10 +13,13 @@ MAX_VOICES = 32
 
 
 class StreamVoices:
-    """Keeps each voice ready until the stream ends, so that changing back costs nothing."""
+    """Keeps each voice ready until the stream ends, so that changing back costs nothing.
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    Voices are those that the caller `subject` can use."""
+
+    def __init__(self, catalogue: Catalogue, subject: str) -> None:
         self._catalogue = catalogue
+        self._subject = subject
         self._stack = AsyncExitStack()
         self._refs: dict[str, VoiceRef] = {}
 
@@ -39,7 +42,7 @@ class StreamVoices:
                     Reason.BAD_CONFIG,
                     [Violation("voice", f"the stream has {MAX_VOICES} voices, limit {MAX_VOICES}")],
                 )
-            voice = await self._catalogue.get(name)
+            voice = await self._catalogue.get(name, self._subject)
             in_use = self._catalogue.in_use(voice)
             self._refs[name] = await self._stack.enter_async_context(in_use)
         return self._refs[name]

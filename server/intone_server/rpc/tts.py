@@ -27,7 +27,7 @@ from intone_server.synthesis.planning import plan
 from intone_server.synthesis.script import plan_script
 from intone_server.synthesis.speech import SpeechConfig
 from intone_server.synthesis.text_session import TextSession
-from intone_server.voices.catalogue import Voice
+from intone_server.voices.voice import Voice
 
 
 class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
@@ -70,7 +70,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
                 )
                 check_wait(self._service.scheduler, config, "")
                 voices = await stack.enter_async_context(
-                    StreamVoices(self._service.loaded().catalogue)
+                    StreamVoices(self._service.loaded().catalogue, current_call().subject)
                 )
                 session = await stack.enter_async_context(self._open(config, voice, permit))
             except IntoneError:
@@ -198,7 +198,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
             requests.check_text(text, limit, faults)
         read = runtime.config_reader.read(config, method, faults, client=current_call().client)
         await _load_what_is_needed(read)
-        voice = await runtime.catalogue.get(read.voice)
+        voice = await runtime.catalogue.get(read.voice, current_call().subject)
         return read, voice
 
     @asynccontextmanager

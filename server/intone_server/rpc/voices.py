@@ -33,12 +33,13 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         faults.within("page_size", request.page_size, 0, MAX_PAGE)
         faults.check()
         catalogue = self._service.loaded().catalogue
-        voices = await catalogue.voices(request.language)
+        subject = current_call().subject
+        voices = await catalogue.voices(subject, request.language)
         # The token is the last name of the page before: a page stays right when voices come or go.
         rest = [v for v in voices if v.name > request.page_token]
         page = rest[: request.page_size or DEFAULT_PAGE]
         return voices_pb2.ListVoicesResponse(
-            voices=[responses.voice(voice, catalogue.default) for voice in page],
+            voices=[responses.voice(voice, catalogue.default, subject) for voice in page],
             next_page_token=page[-1].name if len(page) < len(rest) else "",
         )
 
@@ -46,8 +47,9 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
         self, request: voices_pb2.GetVoiceRequest, context: Context
     ) -> voices_pb2.GetVoiceResponse:
         catalogue = self._service.loaded().catalogue
-        voice = await catalogue.get(request.name)
-        return voices_pb2.GetVoiceResponse(voice=responses.voice(voice, catalogue.default))
+        subject = current_call().subject
+        voice = await catalogue.get(request.name, subject)
+        return voices_pb2.GetVoiceResponse(voice=responses.voice(voice, catalogue.default, subject))
 
     async def CreateVoice(
         self, request: voices_pb2.CreateVoiceRequest, context: Context
@@ -64,24 +66,27 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
             "bytes": len(new.prompt or new.state),
             "digest": voice.digest[:12],
             "kept": not request.validate_only,
+            "shared": voice.shared,
         }
         return voices_pb2.CreateVoiceResponse(
-            voice=responses.voice(voice, runtime.catalogue.default)
+            voice=responses.voice(voice, runtime.catalogue.default, new.owner)
         )
 
     async def ExportVoice(
         self, request: voices_pb2.ExportVoiceRequest, context: Context
     ) -> voices_pb2.ExportVoiceResponse:
         catalogue = self._service.loaded().catalogue
-        state, voice = await catalogue.export(request.name)
+        subject = current_call().subject
+        state, voice = await catalogue.export(request.name, subject)
         return voices_pb2.ExportVoiceResponse(
-            state=state, voice=responses.voice(voice, catalogue.default)
+            state=state, voice=responses.voice(voice, catalogue.default, subject)
         )
 
     async def DeleteVoice(
         self, request: voices_pb2.DeleteVoiceRequest, context: Context
     ) -> voices_pb2.DeleteVoiceResponse:
-        found = await self._service.loaded().catalogue.delete(request.name)
+        catalogue = self._service.loaded().catalogue
+        found = await catalogue.delete(request.name, current_call().subject)
         if not found and not request.allow_missing:
             raise VoiceNotFound(request.name)
         return voices_pb2.DeleteVoiceResponse()
@@ -122,6 +127,8 @@ class VoiceServicer(voices_pb2_grpc.VoiceServiceServicer):
             state=request.state,
             labels=dict(request.labels),
             consent_statement=consent,
+            owner=current_call().subject,
+            shared=request.shared,
         )
 
     def _check_labels(self, labels: dict[str, str], faults: Faults) -> None:

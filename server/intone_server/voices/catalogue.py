@@ -2,19 +2,18 @@
 
 import asyncio
 import contextlib
-import enum
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
-from intone_server.audio.recording import PromptReport
 from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
 from intone_server.errors import (
     InvalidRequest,
+    NotAllowed,
     NotPossible,
     Reason,
     Unavailable,
@@ -24,8 +23,9 @@ from intone_server.errors import (
 )
 from intone_server.metrics import Metrics
 from intone_server.voices.memory import MemoryFile
-from intone_server.voices.record import Store, StoredVoice, VoiceRecord
-from intone_server.voices.store import VoiceStore
+from intone_server.voices.record import COMMON, Store, StoredVoice
+from intone_server.voices.spaces import VoiceSpaces
+from intone_server.voices.voice import Voice, of_engine, of_record
 
 log = structlog.stdlib.get_logger("intone.voices")
 
@@ -35,40 +35,13 @@ RETRY_SECONDS = 5.0
 LOAD_SECONDS = 60.0
 
 
-class Origin(enum.Enum):
-    """Where a voice comes from."""
-
-    BUILT_IN = "built_in"
-    OPERATOR = "operator"
-    CREATED = "created"
-    IMPORTED = "imported"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
-    """A voice that streams can use.
-
-    `ref` is what the engine is asked for. `file` holds the voice state and `digest` is its SHA-256
-    (hexadecimal); for an engine's own voice both are known once it is `loaded`, if it has a state.
-    `create_time` is in seconds since 1970, None for voices that were not created.
-    """
-
-    name: str
-    language: str
-    origin: Origin
-    ref: VoiceRef
-    file: str = ""
-    digest: str = ""
-    license: str = ""
-    loaded: bool = False
-    create_time: float | None = None
-    labels: dict[str, str] = field(default_factory=dict)
-    report: PromptReport | None = None
-
-
 class Catalogue:
     """Voices by name: the engine's, and those in the store. A name is only ever looked up: it is
     never a path or an address.
+
+    `subject` is whom a caller has proved to be, "" where access is not controlled. A name means the
+    engine's voice, else the caller's own, else one that all can use; what others keep for
+    themselves is not there.
 
     `load` makes the engine ready for a voice; it raises LookupError with the reason if it cannot.
     """
@@ -81,15 +54,15 @@ class Catalogue:
         metrics: Metrics | None = None,
     ) -> None:
         self._metrics = metrics or Metrics()
-        self._engine_voices = {voice.name: _of_engine(voice) for voice in info.voices}
+        self._engine_voices = {voice.name: of_engine(voice) for voice in info.voices}
         self._fingerprint = info.fingerprint
         self._store = store
         self._load = load
         self._loaded: set[str] = set()  # keys of created voices
-        self._uses: Counter[str] = Counter()
-        self._leaving: set[str] = set()  # being deleted
+        self._uses: Counter[tuple[str, str]] = Counter()  # by id
+        self._leaving: set[tuple[str, str]] = set()  # being deleted
         # Other servers may delete what is in use here. Elsewhere than on Linux that is so.
-        self._is_shared = isinstance(store, VoiceStore) and sys.platform == "linux"
+        self._is_shared = isinstance(store, VoiceSpaces) and sys.platform == "linux"
         self._states: dict[str, MemoryFile] = {}  # in use, by key
         self._holders: Counter[str] = Counter()
         self.default = info.default_voice
@@ -100,26 +73,30 @@ class Catalogue:
         count, size = self._store.in_memory
         return count + len(self._states), size + sum(s.size for s in self._states.values())
 
-    async def voices(self, language: str = "") -> list[Voice]:
-        """All voices, or those of one language, ordered by name. Raises Unavailable."""
+    async def voices(self, subject: str, language: str = "") -> list[Voice]:
+        """All voices that a caller can use, or those of one language, ordered by name. Raises
+        Unavailable."""
+        stored: list[StoredVoice] = []
         with storage():
-            stored = await asyncio.to_thread(self._store.all)
+            for space in reversed(_spaces(subject)):  # the later hide the earlier
+                stored += await asyncio.to_thread(self._store.all, space)
         found = {v.name: self._of_store(v) for v in stored if self._fits(v)} | self._engine_voices
         return sorted(
             (v for v in found.values() if language in ("", v.language)),
             key=lambda voice: voice.name,
         )
 
-    async def get(self, name: str) -> Voice:
+    async def get(self, name: str, subject: str) -> Voice:
         """One voice. Raises VoiceNotFound or Unavailable."""
         if name in self._engine_voices:
             return self._engine_voices[name]
         with storage():
-            stored = await asyncio.to_thread(self._store.get, name)
-        if stored is None or not self._fits(stored):
-            self._metrics.voice_requests.labels("not_found").inc()
-            raise VoiceNotFound(name)
-        return self._of_store(stored)
+            for space in _spaces(subject):
+                stored = await asyncio.to_thread(self._store.get, name, space)
+                if stored is not None and self._fits(stored):
+                    return self._of_store(stored)
+        self._metrics.voice_requests.labels("not_found").inc()
+        raise VoiceNotFound(name)
 
     @contextlib.asynccontextmanager
     async def in_use(self, voice: Voice) -> AsyncIterator[VoiceRef]:
@@ -128,15 +105,15 @@ class Catalogue:
 
         Raises Unavailable if its files cannot be had now.
         """
-        if voice.name in self._leaving:
+        if voice.id in self._leaving:
             raise VoiceNotFound(voice.name)
-        self._uses[voice.name] += 1
+        self._uses[voice.id] += 1
         try:
             async with self._held(voice) as held:
                 await self._make_ready(held)
                 yield held.ref
         finally:
-            self._uses[voice.name] -= 1
+            self._uses[voice.id] -= 1
             self._uses += Counter()  # forget the zeros
 
     @contextlib.asynccontextmanager
@@ -163,9 +140,15 @@ class Catalogue:
                 del self._holders[key]
                 self._states.pop(key).close()
 
-    async def export(self, name: str) -> tuple[bytes, Voice]:
-        """The state of a voice as a safetensors file. Raises IntoneError."""
-        voice = await self.get(name)
+    async def export(self, name: str, subject: str) -> tuple[bytes, Voice]:
+        """The state of a voice as a safetensors file. Raises IntoneError.
+
+        Who has the state has the voice, on any server and for ever. To share a voice is to let
+        others speak with it here, while it is here: its state is the owner's alone.
+        """
+        voice = await self.get(name, subject)
+        if voice.create_time is not None:
+            _check_owned(voice, subject, "export")
         if not voice.file:
             voice = await self._make_ready(voice)
         if not voice.file:
@@ -178,31 +161,44 @@ class Catalogue:
             except FileNotFoundError:  # deleted meanwhile
                 raise VoiceNotFound(name) from None
 
-    async def delete(self, name: str) -> bool:
+    async def delete(self, name: str, subject: str) -> bool:
         """Delete a created voice; False if there is none. Raises IntoneError."""
         if name in self._engine_voices:
             description = f"{name!r} is part of the server; only created voices can be deleted"
             raise InvalidRequest(Reason.BAD_CONFIG, [Violation("name", description)])
-        if self._uses[name]:
+        try:
+            voice = await self.get(name, subject)
+        except VoiceNotFound:
+            return False
+        _check_owned(voice, subject, "delete")
+        if self._uses[voice.id]:
             raise NotPossible(
-                Reason.VOICE_IN_USE, f"{self._uses[name]} calls speak with this voice now"
+                Reason.VOICE_IN_USE, f"{self._uses[voice.id]} calls speak with this voice now"
             )
-        self._leaving.add(name)
+        self._leaving.add(voice.id)
         try:
             with storage():
-                stored = await asyncio.to_thread(self._store.get, name)
-                if stored is not None and not self._fits(stored):
-                    return False  # nobody sees it here
-                return await asyncio.to_thread(self._store.delete, name)
+                return await asyncio.to_thread(self._store.delete, name, voice.space)
         finally:
-            self._leaving.discard(name)
+            self._leaving.discard(voice.id)
 
-    async def check_free(self, name: str) -> None:
-        """Raises VoiceExists if the name is taken, if only by a voice for another model."""
-        with storage():
-            stored = await asyncio.to_thread(self._store.get, name)
-        if name in self._engine_voices or stored is not None:
+    async def check_free(self, name: str, subject: str, *, shared: bool) -> None:
+        """Raises VoiceExists if a caller cannot give the name to a voice: it is taken by the
+        engine, by a voice of the caller, or, for one to be shared, by one that all can use. A voice
+        for another model counts too. What others keep for themselves takes no name."""
+        if name in self._engine_voices:
             raise VoiceExists(name)
+        for space in _spaces(subject):
+            with storage():
+                stored = await asyncio.to_thread(self._store.get, name, space)
+            if stored is not None and (shared or stored.owner == subject):
+                raise VoiceExists(name)
+
+    async def count_of(self, subject: str) -> int:
+        """How many voices a caller has made, shared or not."""
+        with storage():
+            spaces = [await asyncio.to_thread(self._store.all, s) for s in _spaces(subject)]
+        return sum(voice.owner == subject for voices in spaces for voice in voices)
 
     async def _make_ready(self, voice: Voice) -> Voice:
         if voice.loaded or voice.ref.key in self._loaded:
@@ -222,7 +218,7 @@ class Catalogue:
         if voice.name not in self._engine_voices:
             self._loaded.add(voice.ref.key)
             return replace(voice, loaded=True)
-        ready = self._engine_voices[voice.name] = _of_engine(loaded)
+        ready = self._engine_voices[voice.name] = of_engine(loaded)
         return ready
 
     def _fits(self, voice: StoredVoice) -> bool:
@@ -233,6 +229,19 @@ class Catalogue:
 
     def _of_store(self, voice: StoredVoice) -> Voice:
         return of_record(voice, str(voice.file), loaded=voice.digest in self._loaded)
+
+
+def _spaces(subject: str) -> tuple[str, ...]:
+    """Where a caller's names are looked up, in this order."""
+    return (subject, COMMON) if subject != COMMON else (COMMON,)
+
+
+def _check_owned(voice: Voice, subject: str, what: str) -> None:
+    if not voice.is_owned_by(subject):
+        raise NotAllowed(
+            Reason.NOT_ALLOWED,
+            f"{voice.name!r} is not yours: only the client that made a voice can {what} it",
+        )
 
 
 @contextlib.contextmanager
@@ -249,35 +258,3 @@ def storage() -> Iterator[None]:
             f"the voice directory cannot be used now: {error.strerror}",
             retry_after=RETRY_SECONDS,
         ) from error
-
-
-def of_record(voice: VoiceRecord, file: str, *, loaded: bool) -> Voice:
-    """A created or imported voice as streams see it."""
-    report = None
-    if voice.report is not None:
-        report = PromptReport(**voice.report | {"warnings": tuple(voice.report["warnings"])})
-    return Voice(
-        name=voice.name,
-        language=voice.language,
-        origin=Origin(voice.origin),
-        ref=VoiceRef(voice.digest, file),
-        file=file,
-        digest=voice.digest,
-        loaded=loaded,
-        create_time=voice.create_time,
-        labels=voice.labels,
-        report=report,
-    )
-
-
-def _of_engine(voice: EngineVoice) -> Voice:
-    return Voice(
-        name=voice.name,
-        language=voice.language,
-        origin=Origin.OPERATOR if voice.operator else Origin.BUILT_IN,
-        ref=VoiceRef(voice.name),
-        file=voice.file,
-        digest=voice.digest,
-        license=voice.license,
-        loaded=voice.loaded,
-    )

@@ -1,21 +1,24 @@
 """Making a voice and keeping it."""
 
 import asyncio
+import math
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from intone_server.engines.base import EngineInfo
 from intone_server.errors import NotPossible, Overloaded, Reason, VoiceExists
-from intone_server.voices.catalogue import Catalogue, Origin, Voice, of_record, storage
+from intone_server.voices.catalogue import Catalogue, storage
 from intone_server.voices.making import VoiceMaker
-from intone_server.voices.record import Store, StoreFull, VoiceRecord
+from intone_server.voices.record import OWNER_SHARE, Store, StoreFull, VoiceRecord
+from intone_server.voices.voice import Origin, Voice, of_record
 from intone_server.workers.messages import VoiceMade
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVoice:
-    """What a caller wants made, checked. Either `prompt`, a recording, or `state` is not empty."""
+    """What a caller wants made, checked. Either `prompt`, a recording, or `state` is not empty.
+    `owner` is the caller, and "" if callers are not told apart."""
 
     name: str
     language: str
@@ -23,10 +26,12 @@ class NewVoice:
     state: bytes
     labels: dict[str, str]
     consent_statement: str
+    owner: str
+    shared: bool
 
 
 class VoiceCreator:
-    """Makes voices, of which there can be `max_voices`."""
+    """Makes voices, of which there can be `max_voices`, and OWNER_SHARE of that of one client."""
 
     def __init__(
         self,
@@ -45,13 +50,8 @@ class VoiceCreator:
     async def create(self, new: NewVoice, *, keep: bool) -> Voice:
         """The new voice, or with `keep` False what it would be. Raises IntoneError."""
         self._check_possible(new)
-        await self._catalogue.check_free(new.name)
-        with storage():
-            count = await asyncio.to_thread(self._store.count)
-        if count >= self._max_voices:
-            raise Overloaded(
-                Reason.VOICE_LIMIT, f"{count:,} voices were created, limit {self._max_voices:,}"
-            )
+        await self._catalogue.check_free(new.name, new.owner, shared=new.shared)
+        await self._check_room(new.owner)
         made = await self._maker.make(prompt=new.prompt, state=new.state)
         record = VoiceRecord(
             name=new.name,
@@ -64,6 +64,8 @@ class VoiceCreator:
             labels=new.labels,
             consent_statement=new.consent_statement,
             report=_report(made),
+            owner=new.owner,
+            shared=new.shared,
         )
         if not keep:
             return of_record(record, "", loaded=False)
@@ -75,6 +77,21 @@ class VoiceCreator:
         except StoreFull as error:
             raise Overloaded(Reason.VOICE_LIMIT, str(error)) from None
         return of_record(stored, str(stored.file), loaded=False)
+
+    async def _check_room(self, owner: str) -> None:
+        with storage():
+            count = await asyncio.to_thread(self._store.count)
+        if count >= self._max_voices:
+            raise Overloaded(
+                Reason.VOICE_LIMIT, f"{count:,} voices were created, limit {self._max_voices:,}"
+            )
+        if not owner:
+            return
+        count = await self._catalogue.count_of(owner)
+        if count >= (limit := math.ceil(self._max_voices * OWNER_SHARE)):
+            raise Overloaded(
+                Reason.VOICE_LIMIT, f"the client has created {count:,} voices, limit {limit:,}"
+            )
 
     def _check_possible(self, new: NewVoice) -> None:
         if "voice_import" not in self._info.features:

@@ -6,7 +6,13 @@ import os
 import threading
 from pathlib import Path
 
-from intone_server.voices.record import StoredVoice, StoreFull, VoiceRecord
+from intone_server.voices.record import (
+    COMMON,
+    OWNER_SHARE,
+    StoredVoice,
+    StoreFull,
+    VoiceRecord,
+)
 
 # All states together. One of thirty seconds takes 19 MB.
 MAX_BYTES = 256 * 1024 * 1024
@@ -29,42 +35,39 @@ class MemoryFile:
 
 
 class MemoryStore:
-    """Like `VoiceStore`, for a server without a directory of its own. Linux only."""
+    """Like `VoiceSpaces`, for a server without a directory of its own. Linux only."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._voices: dict[str, tuple[StoredVoice, MemoryFile]] = {}
+        # By space and name.
+        self._voices: dict[tuple[str, str], tuple[StoredVoice, MemoryFile]] = {}
         self._lock = threading.Lock()
 
     def create(self, voice: VoiceRecord, state: bytes) -> StoredVoice:
         """Keep a voice. Raises FileExistsError or StoreFull."""
+        key = (voice.space, voice.name)
         with self._lock:
-            if voice.name in self._voices:
+            if key in self._voices:
                 raise FileExistsError(errno.EEXIST, "a voice of this name exists", voice.name)
-            kept = sum(file.size for _, file in self._voices.values())
-            if kept + len(state) > self._max_bytes:
-                raise StoreFull(
-                    f"the voices in memory take {kept:,} bytes, and this one {len(state):,}, limit "
-                    f"{self._max_bytes:,}; a server with a --voice-dir keeps more"
-                )
+            self._check_room(voice.owner, len(state))
             file = MemoryFile(f"voice-{voice.name}", state)
             fields = {f.name: getattr(voice, f.name) for f in dataclasses.fields(VoiceRecord)}
             stored = StoredVoice(**fields, file=Path(file.path))
-            self._voices[voice.name] = (stored, file)
+            self._voices[key] = (stored, file)
             return stored
 
-    def get(self, name: str) -> StoredVoice | None:
+    def get(self, name: str, space: str = COMMON) -> StoredVoice | None:
         """The voice of this name."""
-        found = self._voices.get(name)
+        found = self._voices.get((space, name))
         return found[0] if found else None
 
-    def all(self) -> list[StoredVoice]:
-        """All voices, ordered by name."""
+    def all(self, space: str = COMMON) -> list[StoredVoice]:
+        """All voices of a space, ordered by name."""
         with self._lock:
-            return [stored for _, (stored, _) in sorted(self._voices.items())]
+            return [stored for (of, _), (stored, _) in sorted(self._voices.items()) if of == space]
 
     def count(self) -> int:
-        """How many voices there are."""
+        """How many voices there are in all spaces."""
         return len(self._voices)
 
     @property
@@ -73,9 +76,9 @@ class MemoryStore:
         with self._lock:
             return len(self._voices), sum(file.size for _, file in self._voices.values())
 
-    def delete(self, name: str) -> bool:
+    def delete(self, name: str, space: str = COMMON) -> bool:
         """Forget a voice; False if there is none."""
-        found = self._voices.pop(name, None)
+        found = self._voices.pop((space, name), None)
         if found is None:
             return False
         found[1].close()
@@ -83,5 +86,18 @@ class MemoryStore:
 
     def close(self) -> None:
         """Forget all."""
-        for name in list(self._voices):
-            self.delete(name)
+        for space, name in list(self._voices):
+            self.delete(name, space)
+
+    def _check_room(self, owner: str, size: int) -> None:
+        """Raises StoreFull if a state of `size` bytes is too much, for all or for its owner."""
+        kept = sum(file.size for _, file in self._voices.values())
+        whose, limit = "the voices in memory", self._max_bytes
+        if owner and kept + size <= limit:
+            kept = sum(file.size for stored, file in self._voices.values() if stored.owner == owner)
+            whose, limit = "the client's voices in memory", int(limit * OWNER_SHARE)
+        if kept + size > limit:
+            raise StoreFull(
+                f"{whose} take {kept:,} bytes, and this one {size:,}, limit {limit:,}; "
+                "a server with a --voice-dir keeps more"
+            )

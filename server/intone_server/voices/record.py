@@ -13,6 +13,10 @@ from intone_server.setting_values import VOICE_NAME
 # The format of NAME.json. What a newer server has written is left alone.
 VERSION = 1
 MAX_JSON_BYTES = 1 << 20
+# The space of voices that all clients can use, beside one for each client that has voices.
+COMMON = ""
+# No client can have more than this part of the room for created voices: the others need some too.
+OWNER_SHARE = 1 / 4
 # Protobuf timestamps end with the year 9999.
 END_OF_TIME = 253_402_300_800
 
@@ -31,7 +35,8 @@ class VoiceRecord:
     `origin` is "created" or "imported"; `digest` a SHA-256 in hexadecimal; `model_fingerprint` and
     `model` tell the model that the state is for; `create_time` is in seconds since 1970. `report`,
     of a created voice, has the numbers seconds_used, level_dbfs, clipped_ratio and speech_ratio,
-    all finite, and the list of strings warnings.
+    all finite, and the list of strings warnings. `owner` is the client that made the voice, "" if
+    clients are not told apart; `shared` says that others can use it.
     """
 
     name: str
@@ -44,6 +49,13 @@ class VoiceRecord:
     labels: dict[str, str]
     consent_statement: str
     report: dict[str, Any] | None
+    owner: str = ""
+    shared: bool = False
+
+    @property
+    def space(self) -> str:
+        """In which the name is unique: COMMON, or that of the owner."""
+        return COMMON if self.shared else self.owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +68,26 @@ class StoredVoice(VoiceRecord):
 
 
 class Store(Protocol):
-    """Where voices are kept. Calls may block, and come from any thread."""
+    """Where voices are kept: in spaces, each with names of its own. A space is COMMON or has the
+    name of the owner whose voices it holds. Calls may block, and come from any thread."""
 
     def create(self, voice: VoiceRecord, state: bytes) -> StoredVoice:
         """Keep a voice. Raises FileExistsError, StoreFull or OSError."""
 
-    def get(self, name: str) -> StoredVoice | None:
+    def get(self, name: str, space: str = COMMON) -> StoredVoice | None:
         """The voice of this name, as it is now. Raises OSError."""
 
-    def all(self) -> list[StoredVoice]:
-        """All voices, ordered by name. Raises OSError."""
+    def all(self, space: str = COMMON) -> list[StoredVoice]:
+        """All voices of a space, ordered by name. Raises OSError."""
 
     def count(self) -> int:
-        """How many names are taken. Raises OSError."""
+        """How many names are taken in all spaces. Raises OSError."""
 
     @property
     def in_memory(self) -> tuple[int, int]:
         """How many voices this process itself holds in memory, and their bytes."""
 
-    def delete(self, name: str) -> bool:
+    def delete(self, name: str, space: str = COMMON) -> bool:
         """Remove a voice; False if there is none. Raises OSError."""
 
 
@@ -124,6 +137,8 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
 def to_json(voice: VoiceRecord, state_name: str) -> bytes:
     """Raises ValueError for what JSON in UTF-8 cannot hold."""
     record = {key: getattr(voice, key) for key in _FIELDS}
+    if voice.owner:
+        record |= {"owner": voice.owner, "shared": voice.shared}
     record |= {"version": VERSION, "file": state_name}
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2, sort_keys=True)
     return f"{text}\n".encode()
@@ -146,6 +161,11 @@ def from_json(name: str, data: bytes, directory: Path) -> StoredVoice:
     match = STATE_FILE.fullmatch(file) if isinstance(file, str) else None
     if record["name"] != name or match is None or match[1] != name:
         raise ValueError("name or file is not that of this voice, or no voice can have it")
+    # Records of before there were owners have neither, and servers of that time read over both.
+    owner, shared = record.get("owner", ""), record.get("shared", False)
+    if not _is_text(owner) or not isinstance(shared, bool):
+        raise ValueError("owner or shared is wrong")
     if record["report"] is not None:
         record["report"] = {key: record["report"][key] for key in (*_NUMBERS, "warnings")}
-    return StoredVoice(**{key: record[key] for key in _FIELDS}, file=directory / match[0])
+    fields = {key: record[key] for key in _FIELDS} | {"owner": owner, "shared": shared}
+    return StoredVoice(**fields, file=directory / match[0])

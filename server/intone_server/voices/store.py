@@ -135,12 +135,9 @@ class VoiceStore:
         """How many names are taken. Unlike `all` this opens no file, and counts those too whose
         file this server cannot read."""
         with os.scandir(self._directory) as entries:
-            return sum(_JSON.fullmatch(entry.name) is not None for entry in entries)
-
-    @property
-    def in_memory(self) -> tuple[int, int]:
-        """None: they are files."""
-        return 0, 0
+            taken = sum(_JSON.fullmatch(entry.name) is not None for entry in entries)
+        self._sweep()  # an owner may never come back to a directory
+        return taken
 
     def delete(self, name: str) -> bool:
         """Remove a voice, from the disk too; False if there is none, or another server was first.
@@ -197,15 +194,7 @@ class VoiceStore:
         log.warning("file in the voice directory skipped", file=str(file), reason=reason)
 
     def _sync(self) -> None:
-        """Return when the names in the directory are on the disk."""
-        descriptor = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # some network file systems do it unasked
-                raise
-        finally:
-            os.close(descriptor)
+        sync(self._directory)
 
     def _sweep(self) -> None:
         """Remove what crashes have left over, at most once in LEFTOVER_SECONDS. Never raises."""
@@ -251,6 +240,18 @@ class VoiceStore:
         except ValueError:  # a newer server may have written it
             return False
         return voice.file.name != file.name
+
+
+def sync(directory: Path) -> None:
+    """Return when the names in a directory are on the disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems do it unasked
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _write(file: Path, data: bytes) -> None:
