@@ -7,7 +7,7 @@ PROTOS := protos/intone/v1/tts.proto protos/intone/v1/voices.proto protos/intone
 STUBS ?= protos
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help demo test test-system lint proto vectors image-lock bench clean
+.PHONY: help demo test test-system lint proto vectors image-lock check-manifests bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ demo: $(VENV)/builtin.stamp  ## Start a server, say a sentence into hello.wav, s
 test: $(VENV)/test.stamp  ## Install what the tests need and run them all
 	$(BIN)/python -m pytest -m "not system" -n 2 --dist loadfile
 
-test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq, ffmpeg)
+test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq, ffmpeg, prometheus, kubernetes-client)
 	$(BIN)/python -m pytest -m system
 
 lint: $(VENV)/lint.stamp $(VENV)/builtin.stamp  ## ruff, mypy, import rules, buf, stub drift
@@ -58,6 +58,16 @@ image-lock:  ## Pin what goes into the image, with hashes (needs pip-tools)
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet pip-tools==7.6.2
 	$(VENV)-lock/bin/python image/lock.py
+
+check-manifests:  ## Scan the production overlays with checkov (needs kubectl; 300 MB, an environment of its own)
+	@command -v kubectl >/dev/null || { echo "check-manifests needs kubectl"; exit 1; }
+	$(PYTHON) -m venv $(VENV)-manifests
+	$(VENV)-manifests/bin/python -m pip install --quiet --disable-pip-version-check checkov==3.3.30
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	  for overlay in production production-shared; do \
+	    kubectl kustomize "k8s/overlays/$$overlay" > "$$folder/$$overlay.yaml" || exit 1; \
+	  done && \
+	  $(VENV)-manifests/bin/checkov --directory "$$folder" --framework kubernetes --compact --quiet --skip-download
 
 bench: $(VENV)/bench.stamp  ## Compare with the library and pocket-tts serve (50 minutes)
 	$(BIN)/python -m benchmarks

@@ -47,19 +47,20 @@ class Authority:
         return self._certificate.public_bytes(Encoding.PEM)
 
     def issue(self, name: str, *, days: int = 90, uri: str = "") -> Pair:
-        """A certificate for `name` and localhost; with negative `days` it has expired."""
+        """A certificate for `name` and localhost; with negative `days` it has expired.
+        With an empty name it has none."""
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else [])
         names: list[x509.GeneralName] = [
-            x509.DNSName(name),
+            x509.DNSName(name or "nobody"),
             x509.DNSName("localhost"),
             x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
         ]
         if uri:
             names.insert(0, x509.UniformResourceIdentifier(uri))
-        builder = self._builder(subject, key.public_key(), days=days).add_extension(
-            x509.SubjectAlternativeName(names), critical=False
-        )
+        builder = self._builder(subject, key.public_key(), days=days)
+        if name:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         return Pair(
             builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM),
             key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),

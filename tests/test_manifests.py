@@ -3,88 +3,52 @@
 Every layer under `k8s` is rendered here as `kustomize` would, so that Python is enough.
 """
 
-import copy
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
-import yaml
+from cloudcoil.models.keda.v1alpha1 import ScaledObject
+from cloudcoil.models.prometheus_operator.v1 import PrometheusRule, ServiceMonitor
 
 from intone_server import flags, settings
 from intone_server.__main__ import ENGINES
 from intone_server.rpc.server import LIVENESS, READINESS, STARTUP
+from kustomized import (
+    K8S,
+    Object,
+    all_containers,
+    identifier,
+    kustomization,
+    layers,
+    of_kind,
+    pod,
+    rendered,
+)
 
 ROOT = Path(__file__).parent.parent
-LAYERS = sorted(path.parent for path in (ROOT / "k8s").rglob("kustomization.yaml"))
+# Those with a server; k8s/monitoring has none.
+LAYERS = [layer for layer in layers() if layer.name != "monitoring"]
+OVERLAYS = K8S / "overlays"
+# Files of other tools.
+NO_MANIFESTS = {"alerts.yaml", "alerts_test.yaml"}
+# Kinds of operators, of which kubernetes-validate has no schema: the models of those that have
+# some. No package of PyPI has Gateway API's or Envoy Gateway's.
+OPERATOR_KINDS: dict[str, Any] = {
+    "ScaledObject": ScaledObject,
+    "ServiceMonitor": ServiceMonitor,
+    "PrometheusRule": PrometheusRule,
+    "GRPCRoute": None,
+    "BackendTLSPolicy": None,
+    "BackendTrafficPolicy": None,
+}
 # The first with the `sleep` action switched on, and the newest that the validator knows.
 VERSIONS = ["1.30", kubernetes_validate.latest_version()]
+OTHER_PORTS = {"health": "INTONE_HEALTH_LISTEN", "metrics": "INTONE_METRICS_LISTEN"}
 # Time to stop the workers and exit after the drain.
 EXIT_MARGIN_SECONDS = 10
 SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-
-Object = dict[str, Any]
-
-
-def documents(path: Path) -> list[Object]:
-    return [document for document in yaml.safe_load_all(path.read_text("utf-8")) if document]
-
-
-def merged(base: Any, patch: Any) -> Any:
-    """Strategic merge: maps by key, null deletes, lists of named things by name, the rest whole."""
-    if isinstance(base, dict) and isinstance(patch, dict):
-        result = {**base, **{key: merged(base.get(key), value) for key, value in patch.items()}}
-        return {key: value for key, value in result.items() if value is not None}
-    if isinstance(base, list) and isinstance(patch, list) and all("name" in i for i in base):
-        by_name = {item["name"]: item for item in base}
-        for item in patch:
-            by_name[item["name"]] = merged(by_name.get(item["name"]), item)
-        return list(by_name.values())
-    return copy.deepcopy(patch)
-
-
-def rendered(layer: Path) -> list[Object]:
-    """What `kubectl kustomize LAYER` prints. A feature that is not known here is an error."""
-    kustomization = documents(layer / "kustomization.yaml")[0]
-    assert kustomization["kind"] == "Kustomization"
-    known = {"apiVersion", "kind", "resources", "images", "patches"}
-    assert set(kustomization) <= known, "teach rendered() the new field"
-    objects: list[Object] = []
-    for resource in kustomization["resources"]:
-        path = layer / resource
-        objects += rendered(path) if path.is_dir() else documents(path)
-    for entry in kustomization.get("patches", []):
-        assert set(entry) == {"path"}
-        for patch in documents(layer / entry["path"]):
-            identity = (patch["apiVersion"], patch["kind"], patch["metadata"]["name"])
-            matches = [o for o in objects if identifier(o) == identity]
-            assert len(matches) == 1, f"patch of {identity} matches {len(matches)} objects"
-            objects[objects.index(matches[0])] = merged(matches[0], patch)
-    for image in kustomization.get("images", []):
-        assert set(image) <= {"name", "newName", "newTag"}
-        hits = [c for c in containers(objects) if c["image"].split(":")[0] == image["name"]]
-        assert hits, f"no container uses the image {image['name']}"
-        for container in hits:
-            name, _, tag = container["image"].partition(":")
-            container["image"] = f"{image.get('newName', name)}:{image.get('newTag', tag)}"
-    return objects
-
-
-def of_kind(objects: list[Object], kind: str) -> list[Object]:
-    return [item for item in objects if item["kind"] == kind]
-
-
-def identifier(item: Object) -> tuple[str, str, str]:
-    return (item["apiVersion"], item["kind"], item["metadata"]["name"])
-
-
-def containers(objects: list[Object]) -> list[Object]:
-    return [c for o in of_kind(objects, "Deployment") for c in pod(o)["containers"]]
-
-
-def pod(deployment: Object) -> Object:
-    return dict(deployment["spec"]["template"]["spec"])
 
 
 def environment(container: Object) -> dict[str, str]:
@@ -113,9 +77,31 @@ def server(deployment: Object) -> Object:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_object_matches_the_strict_schema(objects: list[Object], version: str) -> None:
-    for item in objects:
-        kubernetes_validate.validate(item, version, strict=True)
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_every_object_matches_the_strict_schema(layer: Path, version: str) -> None:
+    for item in rendered(layer):
+        if item["kind"] not in OPERATOR_KINDS:
+            kubernetes_validate.validate(item, version, strict=True)
+
+
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_every_object_of_an_operator_is_what_its_model_takes(layer: Path) -> None:
+    for item in rendered(layer):
+        model = OPERATOR_KINDS.get(item["kind"])
+        if model is not None:
+            assert taken(model, item) == item
+
+
+def test_a_misspelt_field_of_an_operator_is_not_taken() -> None:
+    [scaled] = of_kind(rendered(OVERLAYS / "production-shared"), "ScaledObject")
+    scaled["spec"]["minReplicaCout"] = 2
+    assert taken(ScaledObject, scaled) != scaled
+
+
+def taken(model: Any, item: Object) -> Any:
+    """An object as its model reads it: unknown fields are left out, wrong ones are an error."""
+    read = model.model_validate(item)
+    return read.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def test_the_schemas_refuse_a_misspelt_field_and_an_unknown_kind(deployment: Object) -> None:
@@ -126,14 +112,21 @@ def test_the_schemas_refuse_a_misspelt_field_and_an_unknown_kind(deployment: Obj
         kubernetes_validate.validate({**deployment, "kind": "Deploiment"}, VERSIONS[-1], True)
 
 
-def test_every_file_belongs_to_a_layer_and_every_object_is_unique(objects: list[Object]) -> None:
+def test_every_object_is_unique(objects: list[Object]) -> None:
     identities = [identifier(o) for o in objects]
     assert len(identities) == len(set(identities))
-    for layer in LAYERS:
-        kustomization = documents(layer / "kustomization.yaml")[0]
-        used = {"kustomization.yaml", *kustomization["resources"]}
-        used |= {entry["path"] for entry in kustomization.get("patches", [])}
-        assert {path.name for path in layer.glob("*.yaml")} <= used
+
+
+def test_every_file_belongs_to_a_layer_and_every_component_to_an_overlay() -> None:
+    chosen = set()
+    for folder in {path.parent for path in K8S.rglob("kustomization.yaml")}:
+        content = kustomization(folder)
+        used = {"kustomization.yaml", *content.get("resources", []), *NO_MANIFESTS}
+        used |= {entry["path"] for entry in content.get("patches", [])}
+        used |= {file for entry in content.get("configMapGenerator", []) for file in entry["files"]}
+        assert {path.name for path in folder.iterdir() if path.is_file()} <= used
+        chosen |= {(folder / path).resolve() for path in content.get("components", [])}
+    assert chosen == set((K8S / "components").iterdir())
 
 
 def test_the_container_and_the_services_use_the_port_that_the_server_listens_on(
@@ -142,15 +135,23 @@ def test_the_container_and_the_services_use_the_port_that_the_server_listens_on(
     host, _, port = environment(server)["INTONE_LISTEN"].rpartition(":")
     assert host == "0.0.0.0", "loopback is not reachable from outside the pod"
     assert port == settings.Settings().listen.rpartition(":")[2], "documentation names one port"
-    assert server["ports"] == [{"name": "grpc", "containerPort": int(port)}]
+    ports = {entry["name"]: entry["containerPort"] for entry in server["ports"]}
+    values = environment(server)
+    assert ports == {"grpc": int(port)} | {
+        name: int(values[variable].rpartition(":")[2])
+        for name, variable in OTHER_PORTS.items()
+        if variable in values
+    }
     for service in of_kind(objects, "Service"):
         [entry] = service["spec"]["ports"]
-        assert entry["targetPort"] == "grpc"
-        assert entry["port"] == int(port)
+        assert entry["targetPort"] == entry["name"]
+        assert entry["port"] == ports[entry["name"]]
 
 
 def test_each_probe_asks_the_server_for_its_own_health_service(server: Object) -> None:
-    port = server["ports"][0]["containerPort"]
+    values = environment(server)
+    listen = values.get("INTONE_HEALTH_LISTEN", values["INTONE_LISTEN"])
+    port = int(listen.rpartition(":")[2])
     for name in (STARTUP, READINESS, LIVENESS):
         assert server[f"{name}Probe"]["grpc"] == {"port": port, "service": name}
 
@@ -175,7 +176,9 @@ def test_the_grace_period_covers_pre_stop_drain_and_exit(
 def test_the_server_accepts_its_environment_and_no_service_adds_to_it(
     deployment: Object, server: Object
 ) -> None:
-    flags.parse_settings([], environment(server), sorted(ENGINES))
+    # Paths are those inside the pod: files that are mounted there.
+    values = {k: v for k, v in environment(server).items() if not v.startswith("/")}
+    flags.parse_settings([], values, sorted(ENGINES))
     assert flags.unknown_variables(environment(server)) == []
     assert pod(deployment)["enableServiceLinks"] is False
 
@@ -199,8 +202,10 @@ def test_the_model_cache_and_tmp_are_on_volumes_of_bounded_size(
 ) -> None:
     volumes = {volume["name"]: volume for volume in pod(deployment)["volumes"]}
     mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in server["volumeMounts"]}
-    assert set(mounts) == {"/cache", "/tmp"}
-    assert Path(environment(server)["HF_HOME"]).is_relative_to("/cache")
+    models = mounts.get("/models", mounts["/cache"])
+    home = Path(environment(server)["HF_HOME"])
+    assert home == Path("/models/huggingface" if "/models" in mounts else "/cache/huggingface")
+    assert "emptyDir" in models or models["persistentVolumeClaim"]["readOnly"] is True
     assert size(mounts["/cache"]["emptyDir"]["sizeLimit"]) >= 2**30
     assert size(mounts["/tmp"]["emptyDir"]["sizeLimit"]) >= 2**27
 
@@ -216,13 +221,14 @@ def test_selectors_choose_the_pods_and_one_service_is_headless(
     objects: list[Object], deployment: Object
 ) -> None:
     labels = deployment["spec"]["template"]["metadata"]["labels"]
-    selectors = [s["spec"]["selector"] for s in of_kind(objects, "Service")]
+    services = of_kind(objects, "Service")
+    selectors = [service["spec"]["selector"] for service in services]
     matched = [deployment, *of_kind(objects, "PodDisruptionBudget")]
     selectors += [o["spec"]["selector"]["matchLabels"] for o in matched]
     assert all(selector and selector.items() <= labels.items() for selector in selectors)
-    addresses = {
-        s["metadata"]["name"]: s["spec"].get("clusterIP") for s in of_kind(objects, "Service")
-    }
+    addresses = {s["metadata"]["name"]: s["spec"].get("clusterIP") for s in services}
+    # Only for Prometheus.
+    assert addresses.pop("intone-metrics", "None") == "None"
     assert addresses == {"intone": None, "intone-headless": "None"}
     assert {o["metadata"]["labels"]["app.kubernetes.io/name"] for o in objects} == {"intone"}
 
@@ -239,11 +245,11 @@ def test_a_rollout_keeps_its_capacity_and_a_node_can_always_be_drained(
 
 def test_the_base_runs_this_version_and_the_overlay_a_local_build_without_download() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    [base] = containers(rendered(ROOT / "k8s" / "base"))
+    [base] = all_containers(rendered(K8S / "base"))
     assert base["image"] == f"intone:{version}"
     assert environment(base)["INTONE_ENGINE"] == settings.Settings().engine
-    overlay = rendered(ROOT / "k8s" / "overlays" / "local")
-    [local] = containers(overlay)
+    overlay = rendered(OVERLAYS / "local")
+    [local] = all_containers(overlay)
     assert local["image"] == "intone:local"
     assert local["imagePullPolicy"] == "Never"
     assert environment(local)["INTONE_ENGINE"] == "builtin"

@@ -15,46 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from intone.v1 import tts_pb2, tts_pb2_grpc, voices_pb2, voices_pb2_grpc
 from intone_server.metrics import NOTHING, Metrics
+from metric_names import METRICS
 from processes import ServerProcess, running_server, start_server, wait_for
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
-RPC = "grpc_type,grpc_service,grpc_method"
-# Dashboards and alerts of others rely on these.
-PINNED = {
-    "intone_admission_total": ("counter", "rpc,decision,reason"),
-    "intone_input_characters_total": ("counter", ""),
-    "intone_first_audio_seconds": ("histogram", "rpc,priority"),
-    "intone_chunk_gap_seconds": ("histogram", ""),
-    "intone_underruns_total": ("counter", ""),
-    "intone_audio_seconds_total": ("counter", ""),
-    "intone_wasted_audio_seconds_total": ("counter", "cause"),
-    "intone_clears_total": ("counter", ""),
-    "intone_clear_stop_seconds": ("histogram", ""),
-    "intone_segments_total": ("counter", "outcome,reason"),
-    "intone_segment_audio_seconds": ("histogram", ""),
-    "intone_synthesis_seconds": ("histogram", ""),
-    "intone_speed_ratio": ("histogram", ""),
-    "intone_queue_wait_seconds": ("histogram", ""),
-    "intone_wait_prediction_error_seconds": ("histogram", ""),
-    "intone_worker_restarts_total": ("counter", "reason"),
-    "intone_stale_audio_total": ("counter", ""),
-    "intone_voice_requests_total": ("counter", "result"),
-    "intone_event_loop_lag_seconds": ("histogram", ""),
-    "intone_streams_open": ("gauge", "state"),
-    "intone_queue_segments": ("gauge", "priority"),
-    "intone_replicas": ("gauge", "state"),
-    "intone_queue_work_seconds": ("gauge", ""),
-    "intone_audio_buffered_seconds": ("gauge", ""),
-    "intone_voice_states": ("gauge", ""),
-    "intone_voice_state_bytes": ("gauge", ""),
-    "intone_draining": ("gauge", ""),
-    "intone_build_info": ("gauge", "version,engine,engine_version,model"),
-    "grpc_server_started_total": ("counter", RPC),
-    "grpc_server_handled_total": ("counter", f"{RPC},grpc_code"),
-    "grpc_server_msg_received_total": ("counter", RPC),
-    "grpc_server_msg_sent_total": ("counter", RPC),
-    "grpc_server_handling_seconds": ("histogram", RPC),
-}
+PINNED = {name: (kind, ",".join(labels)) for name, (kind, labels) in METRICS.items()}
 
 
 def declared() -> dict[str, tuple[str, str]]:

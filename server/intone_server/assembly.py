@@ -120,7 +120,12 @@ def access(settings: Settings) -> Access:
         authentication = Authentication(
             tokens, keys, issuer=settings.jwt_issuer, audience=settings.jwt_audience
         )
-    return Access(authentication, limits=limits, client_header=settings.client_header)
+    return Access(
+        authentication,
+        limits=limits,
+        client_header=settings.client_header,
+        names_all=bool(settings.tls_client_ca),
+    )
 
 
 def credentials(settings: Settings) -> grpc.ServerCredentials | None:

@@ -26,6 +26,8 @@ def parse_keys(contents: Sequence[bytes]) -> jwt.PyJWKSet:
         kinds = [key["kty"] for key in document["keys"]]
         if "oct" in kinds:
             raise ValueError("keys: a symmetric key (oct) has no place here")
+        if any("d" in key for key in document["keys"]):
+            raise ValueError("keys: a private key has no place here")
         return jwt.PyJWKSet.from_dict(document)
     except (jwt.PyJWTError, TypeError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(f"not a JWKS document with usable keys ({type(error).__name__})") from None

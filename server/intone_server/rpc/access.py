@@ -51,12 +51,15 @@ class Access:
         *,
         limits: ClientLimits = NO_LIMITS,
         client_header: str = "",
+        names_all: bool = False,
     ) -> None:
         """`limits` are those of clients for whom no others are known; `client_header` is the
-        metadata key by whose last value clients without a token are told apart, or ""."""
+        metadata key by whose last value clients without a token are told apart, or "".
+        `names_all`: nobody is served who has no name."""
         self._authentication = authentication
         self._limits = limits
         self._client_header = client_header
+        self._names_all = names_all
         self._quotas = Quotas()
 
     def grant(self, method: str, metadata: Metadata) -> Grant:
@@ -75,6 +78,13 @@ class Access:
                 f"the token of {grant.subject} lacks the scope {needed}, which this method needs",
             )
         return grant
+
+    def check_named(self, subject: str) -> None:
+        """Raises NotAllowed for a certificate that names nobody: its voices would be for all."""
+        if self._names_all and not subject:
+            raise NotAllowed(
+                Reason.TOKEN_INVALID, "the client certificate has no URI, DNS or common name"
+            )
 
     def client(self, subject: str, metadata: Metadata, address: str) -> str:
         """By what a client is told from others: whom it has proved to be, what a trusted proxy says

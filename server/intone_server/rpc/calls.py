@@ -114,6 +114,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 yield  # it is being refused
                 return
             call.subject = grant.subject or subject_of(context.auth_context())
+            self._access.check_named(call.subject)
             call.client = self._access.client(call.subject, metadata, address_of(context.peer()))
             call.account = self._access.account(call.client, grant)
             if call.subject:
