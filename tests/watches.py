@@ -21,6 +21,8 @@ class Recorder:
 
     def refused(self, reason: Reason) -> None: ...
 
+    def voice_ready(self, began_at: float) -> None: ...
+
     def first_audio(self, seconds: float, priority: Priority) -> None:
         self.first_audios.append(seconds)
 
@@ -35,3 +37,5 @@ class Recorder:
 
     def cleared(self, stop_seconds: float) -> None:
         self.clears.append(stop_seconds)
+
+    def ended(self, code: str) -> None: ...

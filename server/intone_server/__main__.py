@@ -28,12 +28,15 @@ def main(arguments: Sequence[str] | None = None, engines: Mapping[str, str] = EN
         return 1
 
     import asyncio
+    import signal
 
     import structlog
 
     from intone_server.app import serve
     from intone_server.logs import configure_logging
 
+    if not settings.debug_signal:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # or it would end the server
     configure_logging(settings.log_format, in_background=True)
     for name in unknown_variables(os.environ):
         structlog.stdlib.get_logger("intone.app").warning("not a setting", variable=name)

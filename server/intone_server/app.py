@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from intone_server import __version__, assembly
+from intone_server.debugging import Debugging
 from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
 from intone_server.errors import Reason, Unavailable
 from intone_server.metrics import Endpoint, Metrics, Snapshot
@@ -91,9 +92,14 @@ class App:
             request_limits=assembly.request_limits(settings),
             metrics=self._metrics,
         )
+        self._tracing = assembly.tracing(settings)
         self._credentials = assembly.credentials(settings)
         self._server = RpcServer(
-            self._service, assembly.access(settings), describes_itself=settings.reflection
+            self._service,
+            assembly.access(settings),
+            [self._tracing.watch] if self._tracing else [],
+            describes_itself=settings.reflection,
+            channelz=settings.channelz,
         )
         self._admission.ready = self._is_ready
         self._admission.retry_after = self._scheduler.retry_after
@@ -102,7 +108,11 @@ class App:
         options = assembly.engine_options(settings, self._states.name)
         self._launcher = Launcher(
             WorkerSpec(
-                engines[settings.engine], options, settings.log_format, replicas=settings.replicas
+                engines[settings.engine],
+                options,
+                settings.log_format,
+                settings.replicas,
+                settings.debug_signal,
             )
         )
         self._endpoint: Endpoint | None = None
@@ -116,6 +126,10 @@ class App:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal)
+        if self._settings.debug_signal:
+            Debugging(
+                lambda: self._state.value, self._scheduler, lambda: self._server.open_calls
+            ).listen()
         helpers = [
             asyncio.create_task(self._watch_workers()),
             asyncio.create_task(self._keep_health()),
@@ -326,6 +340,8 @@ class App:
         await self._audio_reader.stop()
         if self._maker is not None:
             await self._maker.stop()
+        if self._tracing is not None:
+            await asyncio.to_thread(self._tracing.close)
         if isinstance(self._store, MemoryStore):
             self._store.close()
         self._states.cleanup()

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grpc
 
@@ -21,6 +22,9 @@ from intone_server.voices.memory import MemoryStore
 from intone_server.voices.record import Store
 from intone_server.voices.spaces import VoiceSpaces
 from intone_server.watched_files import WatchedFiles, fault_of
+
+if TYPE_CHECKING:
+    from intone_server.rpc.tracing import Tracing
 
 
 class Unusable(Exception):
@@ -136,3 +140,14 @@ def credentials(settings: Settings) -> grpc.ServerCredentials | None:
         return server_credentials(
             settings.tls_certificate, settings.tls_key, settings.tls_client_ca
         )
+
+
+def tracing(settings: Settings) -> "Tracing | None":
+    """Where traces go, if anywhere. Raises Unusable."""
+    if not settings.otlp_endpoint:
+        return None
+    try:
+        from intone_server.rpc.tracing import Tracing  # an extra, and slow to load
+    except ModuleNotFoundError as error:
+        raise Unusable(f"--otlp-endpoint: needs the extra otel ({error})") from None
+    return Tracing(settings.otlp_endpoint)

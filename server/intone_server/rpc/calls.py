@@ -18,8 +18,8 @@ import structlog
 
 from intone_server.access.authentication import TokenRefused
 from intone_server.access.quotas import Account
-from intone_server.errors import InternalError, IntoneError
-from intone_server.rpc.access import SPEAKING, Access, counted
+from intone_server.errors import InternalError, IntoneError, Reason
+from intone_server.rpc.access import SPEAKING, Access, Metadata, counted
 from intone_server.rpc.certificates import subject_of
 from intone_server.rpc.malformed import CheckedStream, checked, tolerant
 from intone_server.rpc.peers import address_of
@@ -38,12 +38,14 @@ MAX_REQUEST_BYTES = 1024 * 1024
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """The call that this task serves. What is put into `fields` appears in its log line."""
 
+    service: str
     method: str
     request_id: str
+    metadata: Metadata = ()
     client: str = ""  # by which it is told from others
     subject: str = ""  # whom the caller has proved to be, if anybody
     account: Account = field(default_factory=Account)
@@ -73,6 +75,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._access = access
         self._watches = watches
         self._uploads: Counter[str] = Counter()
+        self.open_calls: set[Call] = set()  # those of ours that are being served
 
     # grpc's handlers are untyped tuples: what they hold depends on the kind of method.
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
@@ -89,7 +92,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return _quiet(handler)
         asked_id = dict(metadata).get(REQUEST_ID, "")
         request_id = asked_id if _GOOD_ID.fullmatch(str(asked_id)) else uuid.uuid4().hex
-        call = Call(method.rpartition("/")[2], str(request_id), may_speak=method in SPEAKING)
+        service, _, name = method.strip("/").partition("/")
+        call = Call(service, name, str(request_id), metadata, may_speak=method in SPEAKING)
         call.watch = Watches([Sent(call), *(make(call) for make in self._watches)])
         receiving: Receiving | None = None
         grant = None
@@ -122,7 +126,13 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             with counted(method, call.account):
                 yield
 
-        return _spoken_of(handler, call, None if method in UPLOADS else MAX_REQUEST_BYTES, admitted)
+        return _spoken_of(
+            handler,
+            call,
+            None if method in UPLOADS else MAX_REQUEST_BYTES,
+            admitted,
+            self.open_calls,
+        )
 
 
 class Sent(Unwatched):
@@ -200,12 +210,14 @@ def _spoken_of(
     call: Call,
     max_bytes: int | None,
     admitted: Callable[[Context], AbstractContextManager[None]],
+    open_calls: set[Call],
 ) -> Any:
     """For ours: with statuses for errors, and one log line."""
 
     def around(run: Run) -> Run:
         async def serve(request: Any, context: Context) -> Any:
             _current.set(call)
+            open_calls.add(call)
             context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
             try:
                 with admitted(context):
@@ -213,19 +225,22 @@ def _spoken_of(
             except IntoneError as error:
                 if call.may_speak and not call.speaks:
                     call.watch.refused(error.reason)
-                _log(call, code_of(error).name, reason=error.reason)
+                _end(call, code_of(error).name, reason=error.reason)
                 await _abort(context, call, error)
             except BaseException as error:
                 # A client that has left shows itself as one of several exceptions, some of them
                 # private to grpc: the state of the call tells, not the type.
                 if context.done() or not isinstance(error, Exception):
-                    _log(call, "CANCELLED")
+                    _end(call, "CANCELLED")
                     raise
                 log.exception("call failed", rpc=call.method, request_id=call.request_id)
+                _end(call, "INTERNAL", reason=Reason.INTERNAL)
                 await _abort(context, call, InternalError())
             else:
-                _log(call, "OK")
+                _end(call, "OK")
                 return response
+            finally:
+                open_calls.discard(call)
 
         return serve
 
@@ -243,7 +258,8 @@ async def _abort(context: Context, call: Call, error: IntoneError) -> None:
         raise asyncio.CancelledError from gone
 
 
-def _log(call: Call, code: str, **fields: Any) -> None:
+def _end(call: Call, code: str, **fields: Any) -> None:
+    call.watch.ended(code)
     log.info(
         "call ended",
         rpc=call.method,

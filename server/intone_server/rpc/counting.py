@@ -12,7 +12,7 @@ from intone_server.metrics import Metrics
 from intone_server.rpc.calls import Call, Context
 from intone_server.scheduling.generation import Priority
 from intone_server.synthesis.events import Outcome
-from intone_server.synthesis.watching import EndedSegment
+from intone_server.synthesis.watching import EndedSegment, Unwatched
 
 
 class CountingInterceptor(grpc.aio.ServerInterceptor):
@@ -94,7 +94,7 @@ def _code(context: Context, *, ended: bool) -> str:
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-class CallMetrics:
+class CallMetrics(Unwatched):
     """A `Watch` of one call."""
 
     def __init__(self, metrics: Metrics, call: Call) -> None:

@@ -15,7 +15,7 @@ from intone_server.rpc.formats import ENCODINGS
 from intone_server.rpc.methods import SYNTHESIZE_DIALOGUE
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.script_items import ItemChecks
-from intone_server.rpc.stream_voices import MAX_VOICES
+from intone_server.rpc.stream_voices import MAX_VOICES, ready
 from intone_server.rpc.texts import whole_text
 from intone_server.synthesis import inline_audio
 from intone_server.synthesis.events import ItemRef
@@ -161,7 +161,7 @@ class ScriptReader:
         speakers = {item.speech.speaker for item in self._request.items if item.HasField("speech")}
         refs = {}
         for name, voice in {self._voices[s].name: self._voices[s] for s in speakers}.items():
-            refs[name] = await stack.enter_async_context(self._runtime.catalogue.in_use(voice))
+            refs[name] = await stack.enter_async_context(ready(self._runtime.catalogue, voice))
         for speaker in speakers:
             voice = self._voices[speaker]
             self._voices[speaker] = replace(voice, ref=refs[voice.name])

@@ -2,11 +2,12 @@
 
 import errno
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import grpc
 import grpc.aio
+from grpc_channelz.v1.channelz import add_channelz_servicer
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -18,7 +19,7 @@ from intone.v1 import (
     voices_pb2,
     voices_pb2_grpc,
 )
-from intone_server.rpc.access import Access
+from intone_server.rpc.access import CHANNELZ, Access
 from intone_server.rpc.calls import Call, CallInterceptor
 from intone_server.rpc.counting import CallMetrics, CountingInterceptor
 from intone_server.rpc.runtime import Service
@@ -99,8 +100,9 @@ class RpcServer:
         watches: Sequence[Callable[[Call], Watch]] = (),
         *,
         describes_itself: bool = True,
+        channelz: bool = False,
     ) -> None:
-        """`describes_itself`: by reflection."""
+        """`describes_itself`: by reflection; `channelz`: by what its connections do."""
         self.tts = TextToSpeechServicer(service)
         self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
@@ -113,12 +115,13 @@ class RpcServer:
             ("grpc.max_connection_age_ms", MAX_CONNECTION_AGE_SECONDS * 1000),
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
         ]
+        self._calls = CallInterceptor(
+            access, [lambda call: CallMetrics(service.metrics, call), *watches]
+        )
         self._server = grpc.aio.server(
             interceptors=[
                 CountingInterceptor(service.metrics),
-                CallInterceptor(
-                    access, [lambda call: CallMetrics(service.metrics, call), *watches]
-                ),
+                self._calls,
             ],
             options=[*_OPTIONS, *options],
         )
@@ -126,10 +129,17 @@ class RpcServer:
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(self.voices, self._server)
         status_pb2_grpc.add_StatusServiceServicer_to_server(self.status, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        described = [*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME]
+        if channelz:
+            add_channelz_servicer(self._server)
+            described.append(CHANNELZ)
         if describes_itself:
-            reflection.enable_server_reflection(
-                (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-            )
+            reflection.enable_server_reflection(described, self._server)
+
+    @property
+    def open_calls(self) -> Collection[Call]:
+        """Those that are being served."""
+        return self._calls.open_calls
 
     async def start(self, address: str, credentials: grpc.ServerCredentials | None = None) -> str:
         """Bind and serve, with TLS if there are `credentials`; returns the address with its real

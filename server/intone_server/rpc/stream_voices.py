@@ -1,15 +1,28 @@
-"""The voices that one stream has changed to."""
+"""Voices that are ready for a call, and those that one stream has changed to."""
 
-from contextlib import AsyncExitStack
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
 from intone_server.engines.base import VoiceRef
 from intone_server.errors import InvalidRequest, Reason, Violation
+from intone_server.rpc.calls import current_call
 from intone_server.voices.catalogue import Catalogue
+from intone_server.voices.voice import Voice
 
 # Of one call, as the proto states it: each may hold a state of 18 MB until the call ends.
 MAX_VOICES = 32
+
+
+@asynccontextmanager
+async def ready(catalogue: Catalogue, voice: Voice) -> AsyncIterator[VoiceRef]:
+    """A voice that this call can speak with meanwhile. Raises Unavailable, VoiceNotFound."""
+    began_at = time.monotonic()
+    async with catalogue.in_use(voice) as ref:
+        current_call().watch.voice_ready(began_at)
+        yield ref
 
 
 class StreamVoices:
@@ -43,6 +56,6 @@ class StreamVoices:
                     [Violation("voice", f"the stream has {MAX_VOICES} voices, limit {MAX_VOICES}")],
                 )
             voice = await self._catalogue.get(name, self._subject)
-            in_use = self._catalogue.in_use(voice)
-            self._refs[name] = await self._stack.enter_async_context(in_use)
+            speaking = ready(self._catalogue, voice)
+            self._refs[name] = await self._stack.enter_async_context(speaking)
         return self._refs[name]

@@ -18,7 +18,7 @@ from intone_server.rpc.runtime import Service
 from intone_server.rpc.scheduling import check_done, check_wait, read_priority
 from intone_server.rpc.sending import send
 from intone_server.rpc.sessions import Sessions
-from intone_server.rpc.stream_voices import StreamVoices
+from intone_server.rpc.stream_voices import StreamVoices, ready
 from intone_server.rpc.texts import whole_text
 from intone_server.scheduling.admission import Permit
 from intone_server.synthesis.dialogue import DialogueSession
@@ -206,7 +206,7 @@ class TextToSpeechServicer(tts_pb2_grpc.TextToSpeechServiceServicer):
         self, config: SpeechConfig, voice: Voice, permit: Permit
     ) -> AsyncIterator[TextSession]:
         """A session whose voice is ready."""
-        async with self._service.loaded().catalogue.in_use(voice) as ref:
+        async with ready(self._service.loaded().catalogue, voice) as ref:
             session = TextSession(
                 replace(config, voice_ref=ref),
                 limits=self._service.session_limits,

@@ -92,6 +92,16 @@ class SupervisedWorker:
         """Whether generations can run here now."""
         return any(r.state in (ReplicaState.IDLE, ReplicaState.BUSY) for r in self.replicas)
 
+    @property
+    def pid(self) -> int | None:
+        """Of the process; None while it is being replaced."""
+        return self._link.pid if self._link else None
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since anything was heard of it."""
+        return time.monotonic() - self._heard_at
+
     async def load_voice(self, voice: VoiceRef) -> EngineVoice:
         """Make a voice ready here, and its files on this machine.
 

@@ -54,6 +54,9 @@ class Watch(Protocol):
     def refused(self, reason: Reason) -> None:
         """It is not."""
 
+    def voice_ready(self, began_at: float) -> None:
+        """A voice can be spoken with, for which the call has waited since then."""
+
     def first_audio(self, seconds: float, priority: Priority) -> None:
         """The first audio of a text is sent, so long after the text came."""
 
@@ -69,6 +72,9 @@ class Watch(Protocol):
     def cleared(self, stop_seconds: float) -> None:
         """A `Clear` was carried out: its answer was taken `stop_seconds` after it came."""
 
+    def ended(self, code: str) -> None:
+        """The call is over, with the status of this name."""
+
 
 class Unwatched:
     """Nobody asks."""
@@ -76,6 +82,8 @@ class Unwatched:
     def admitted(self) -> None: ...
 
     def refused(self, reason: Reason) -> None: ...
+
+    def voice_ready(self, began_at: float) -> None: ...
 
     def first_audio(self, seconds: float, priority: Priority) -> None: ...
 
@@ -86,6 +94,8 @@ class Unwatched:
     def segment_ended(self, segment: EndedSegment) -> None: ...
 
     def cleared(self, stop_seconds: float) -> None: ...
+
+    def ended(self, code: str) -> None: ...
 
 
 class Watches:
@@ -101,6 +111,10 @@ class Watches:
     def refused(self, reason: Reason) -> None:
         for watch in self._watches:
             watch.refused(reason)
+
+    def voice_ready(self, began_at: float) -> None:
+        for watch in self._watches:
+            watch.voice_ready(began_at)
 
     def first_audio(self, seconds: float, priority: Priority) -> None:
         for watch in self._watches:
@@ -121,3 +135,7 @@ class Watches:
     def cleared(self, stop_seconds: float) -> None:
         for watch in self._watches:
             watch.cleared(stop_seconds)
+
+    def ended(self, code: str) -> None:
+        for watch in self._watches:
+            watch.ended(code)

@@ -17,12 +17,14 @@ FRONT_PID_VARIABLE = "INTONE_PRELOAD_FRONT_PID"
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
     """What a worker runs: `engine` is "package.module:Class", called without arguments. It is to
-    have so many `replicas`; 0 leaves it to the engine."""
+    have so many `replicas`; 0 leaves it to the engine. `debug_signal`: SIGUSR2 has it write where
+    its threads are."""
 
     engine: str
     options: EngineOptions
     log_format: str
     replicas: int = 0
+    debug_signal: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

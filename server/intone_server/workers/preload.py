@@ -16,6 +16,7 @@ from intone_server.workers.loading import FRONT_PID_VARIABLE, PRELOAD_VARIABLE, 
 # drain would be impossible; they end when their pipe does. Children inherit both settings.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # until a worker has something to say to it
 
 # The fork server notices that the front is gone only between forks, and loading may take minutes:
 # let the kernel end it. From prctl(2); workers do not inherit it.

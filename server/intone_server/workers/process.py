@@ -4,6 +4,7 @@ The main thread is the inference thread. It alone touches the engine, except for
 `Engine.load_voice`, which may wait for the network and has a thread of its own.
 """
 
+import faulthandler
 import os
 import queue
 import signal
@@ -60,6 +61,8 @@ def run(pipe: socket.socket, spec: WorkerSpec) -> None:
     """Entry point of the process. Returns when the front says Stop; exits when it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # see workers/preload.py
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if spec.debug_signal:  # in C, so also while Python waits for the model
+        faulthandler.register(signal.SIGUSR2, all_threads=True)
     configure_logging(spec.log_format)
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     worker = Worker(pipe)
