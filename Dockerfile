@@ -82,7 +82,7 @@ ENV PATH=/opt/intone/bin:$PATH \
 
 # Models and voices, downloaded once. Beside it only /tmp has to be writable.
 VOLUME /cache
-EXPOSE 50051
+EXPOSE 50051 50052 9464
 
 # A number, or Kubernetes cannot tell that it is not root (runAsNonRoot).
 USER 10001:10001

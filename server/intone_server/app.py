@@ -19,8 +19,9 @@ from intone_server import __version__, assembly
 from intone_server.debugging import Debugging
 from intone_server.engines.base import EngineInfo, EngineVoice, VoiceRef
 from intone_server.errors import Reason, Unavailable
-from intone_server.metrics import Endpoint, Metrics, Snapshot
-from intone_server.observing import Scrapes, snapshot_of, watch_loop
+from intone_server.metrics import Metrics, Snapshot
+from intone_server.observing import snapshot_of, watch_loop
+from intone_server.ports import CannotListen, Ports
 from intone_server.rpc.requests import ConfigReader
 from intone_server.rpc.runtime import Runtime, Service
 from intone_server.rpc.server import READY_NAMES, STARTUP, RpcServer
@@ -93,13 +94,19 @@ class App:
             metrics=self._metrics,
         )
         self._tracing = assembly.tracing(settings)
-        self._credentials = assembly.credentials(settings)
         self._server = RpcServer(
             self._service,
             assembly.access(settings),
             [self._tracing.watch] if self._tracing else [],
             describes_itself=settings.reflection,
             channelz=settings.channelz,
+        )
+        self._ports = Ports(
+            settings,
+            self._server,
+            assembly.credentials(settings),
+            self._metrics,
+            self._snapshot,
         )
         self._admission.ready = self._is_ready
         self._admission.retry_after = self._scheduler.retry_after
@@ -115,7 +122,6 @@ class App:
                 settings.debug_signal,
             )
         )
-        self._endpoint: Endpoint | None = None
         self._capacity_changed = asyncio.Event()
         self._store = assembly.open_store(settings, Path(self._states.name))
         self._maker: VoiceMaker | None = None
@@ -136,12 +142,14 @@ class App:
             asyncio.create_task(watch_loop(self._metrics)),
         ]
         try:
-            if not await self._listen():
-                return 1
             try:
+                told = await self._ports.open()
+                with contextlib.suppress(OSError):  # nobody reads it, which is no reason to stop
+                    print(f"listening on {told['address']}", flush=True)
+                log.info("starting", version=__version__, engine=self._settings.engine, **told)
                 if not await self._load():
                     return 0
-            except WorkerUnusable as error:
+            except (CannotListen, WorkerUnusable) as error:
                 print(f"intone-server: {error}", file=sys.stderr)
                 return 1
             await self._stop.wait()
@@ -151,33 +159,6 @@ class App:
             for helper in helpers:
                 helper.cancel()
             await self._shut_down()
-
-    async def _listen(self) -> bool:
-        """Open the ports. False, and a word about it, if one cannot be."""
-        settings, addresses = self._settings, {}
-        try:
-            flag, wanted = "--listen", settings.listen
-            addresses["address"] = await self._server.start(wanted, self._credentials)
-            if settings.health_listen:
-                flag, wanted = "--health-listen", settings.health_listen
-                addresses["health"] = await self._server.start_health(wanted)
-            if settings.metrics_listen:
-                flag, wanted = "--metrics-listen", settings.metrics_listen
-                self._metrics.show(Scrapes(self._snapshot).take)
-                self._endpoint = self._metrics.serve(wanted)
-                addresses["metrics"] = self._endpoint.address
-        except (RuntimeError, OSError):
-            print(
-                f"intone-server: {flag}: cannot listen on {wanted}: it is in use, or not of this "
-                "machine; choose another (port 0: any free one)",
-                file=sys.stderr,
-            )
-            return False
-        with contextlib.suppress(OSError):  # nobody reads it, which is no reason to stop
-            print(f"listening on {addresses['address']}", flush=True)
-        tls = "no" if self._credentials is None else "mutual" if settings.tls_client_ca else "yes"
-        log.info("starting", version=__version__, engine=settings.engine, **addresses, tls=tls)
-        return True
 
     async def _load(self) -> bool:
         """Start the workers and open for business. False if a signal came first."""
@@ -333,9 +314,7 @@ class App:
         """Stop in the order in which things depend on each other."""
         self._become(ServerState.STOPPED)
         self._admission.draining = True
-        await self._server.stop(0)
-        if self._endpoint is not None:
-            await asyncio.to_thread(self._endpoint.close)
+        await self._ports.close()
         await asyncio.gather(*(worker.stop() for worker in self._scheduler.workers))
         await self._audio_reader.stop()
         if self._maker is not None:
