@@ -47,6 +47,8 @@ from intone_server.engines.base import (
     VoiceState,
 )
 
+# FAKE_ENGINE_SLOWNESS: how much longer than its texts say a step takes.
+SLOWNESS = float(os.environ.get("FAKE_ENGINE_SLOWNESS", "1"))
 FRAME = 1920
 RATE = 24000
 STATE_PREFIX = b"fake: "
@@ -158,7 +160,7 @@ class FakeEngine:
         if frame >= frames_of(job.text):
             return self._end(job, Ending.NO_END if "noend" in orders else Ending.COMPLETE)
         self._log("step", job)
-        time.sleep(float(orders.get("delay", "0")) / 1000)
+        time.sleep(float(orders.get("delay", "0")) / 1000 * SLOWNESS)
 
         def ordered(what: str) -> bool:
             return what in orders and int(orders[what]) == frame
