@@ -96,7 +96,8 @@ def test_sigterm_reaches_the_server_because_no_shell_starts_it() -> None:
 
 
 def test_the_server_listens_on_the_exposed_port_of_every_address() -> None:
-    [port] = final("EXPOSE")
+    port, *more = final("EXPOSE")[0].split()
+    assert more == ["50052", "9464"]  # health and metrics, as the manifests have them
     assert environment()["INTONE_LISTEN"] == f"0.0.0.0:{port}"
     assert settings.Settings().listen.endswith(f":{port}")
 

@@ -314,6 +314,17 @@ def test_a_request_id_comes_back_in_started_trailers_and_log(fake_server: Server
     wait_for(lambda: any(line.get("request_id") == "turn-17" for line in fake_server.logs()))
 
 
+@pytest.mark.parametrize("asked", ["two words", "x" * 129, ""])
+def test_a_request_id_that_would_spoil_a_log_line_is_replaced(
+    fake_server: ServerProcess, asked: str
+) -> None:
+    with grpc.insecure_channel(fake_server.address) as channel:
+        call = TextToSpeechServiceStub(channel).SynthesizeText(
+            tts_pb2.SynthesizeTextRequest(text="Hello."), metadata=(("x-request-id", asked),)
+        )
+        assert len(next(call).event.started.request_id) == 32
+
+
 def test_the_builtin_engine_starts_without_any_network() -> None:
     """In a network namespace that holds loopback alone, where there are namespaces."""
     with running_server("--engine", "builtin") as server:
