@@ -40,6 +40,7 @@ def test_the_public_names_are_these() -> None:
         "FailedPreconditionError",
         "IntoneError",
         "InvalidArgumentError",
+        "NotAllowedError",
         "NotFoundError",
         "OutOfRangeError",
         "OverloadedError",
@@ -62,6 +63,7 @@ def test_the_public_names_are_these() -> None:
         "reuse",
         "silence",
         "speech_config",
+        "tls",
     ]
     public = {name for name in vars(intone_client) if not name.startswith("_")}
     assert public - {"cli"} == set(intone_client.__all__)

@@ -336,7 +336,7 @@ async def test_voices_info_and_plan_print_tables_or_json(
     double.voices[0].default = True
     double.voices[0].origin = 1
     table = (await run("voices")).splitlines()
-    assert table[0].split() == ["VOICE", "LANGUAGE", "ORIGIN", "LICENSE"]
+    assert table[0].split() == ["VOICE", "LANGUAGE", "ORIGIN", "ACCESS", "LICENSE"]
     assert table[1].split() == ["a", "en", "built_in", "default"]
     assert len(table) == 6
     voices = json.loads(await run("voices", "--json"))["voices"]

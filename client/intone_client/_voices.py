@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser, parents: Sequence[argparse.Argume
     each = commands.add_parser(
         "create",
         parents=parents,
+        usage="%(prog)s [options] NAME FILE",
         help="make a voice from a recording or an exported voice",
         description="Make a voice from FILE: a recording of 1 to 120 s of one speaker (WAV, FLAC, "
         "Ogg, MP3), or a voice from `intone voices export` or `pocket-tts export-voice`.",

@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     configure_access(parser, described=True)
     parser.set_defaults(timeout=None, json=False, **ACCESS_DEFAULTS)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog="intone")
 
     # Options that may stand behind any word of a command have no default of their own, or it would
     # undo what stood before.
