@@ -7,7 +7,9 @@ PROTOS := protos/intone/v1/tts.proto protos/intone/v1/voices.proto protos/intone
 STUBS ?= protos
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help demo test test-system lint proto vectors image-lock check-manifests bench clean
+MINUTES ?= 20
+
+.PHONY: help demo test test-system soak lint proto vectors image-lock check-manifests bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -26,8 +28,13 @@ demo: $(VENV)/builtin.stamp  ## Start a server, say a sentence into hello.wav, s
 test: $(VENV)/test.stamp  ## Install what the tests need and run them all
 	$(BIN)/python -m pytest -m "not system" -n 2 --dist loadfile
 
-test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (jq, ffmpeg, prometheus, kubernetes-client)
+test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (.ci/run says which)
 	$(BIN)/python -m pytest -m system
+
+soak: $(VENV)/test.stamp  ## 20 minutes of full load, 10,000 random sessions, 100,000 malformed calls
+	PYTHONPATH=tests $(BIN)/python tests/soak.py --minutes $(MINUTES) --output benchmarks/results/soak.json
+	PYTHONPATH=tests $(BIN)/python tests/sessions_machine.py 10000
+	PYTHONPATH=tests $(BIN)/python tests/mutations.py 100000
 
 lint: $(VENV)/lint.stamp $(VENV)/builtin.stamp  ## ruff, mypy, import rules, buf, stub drift
 	$(BIN)/ruff check .

@@ -91,6 +91,7 @@ class Pod:
         self.scheduler.sample_rate_hertz = SAMPLE_RATE_HERTZ
         self.speeds = speeds
         self.first_audio_seconds = first_audio_seconds
+        self.is_gone = False
         self.replicas = [Replica() for _ in speeds]
         for replica in self.replicas:
             replica.ready(self)  # type: ignore[arg-type]

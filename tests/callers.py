@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import grpc.aio
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -81,7 +82,7 @@ def delay_of(error: grpc.RpcError) -> float:
 
 
 def _unpack(error: grpc.RpcError, into: Message) -> None:
-    assert isinstance(error, grpc.Call)
+    assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
     metadata = dict(error.trailing_metadata() or ())
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])  # type: ignore[arg-type]
     for detail in status.details:

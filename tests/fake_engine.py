@@ -9,7 +9,8 @@ the text and the frame: see `frame_value`. Words with an @ are orders and give n
     loud@N     frame N is twice full scale           noend@1  ends like a length cap
     once@PATH  orders above hold only until the file PATH exists, which this makes
 
-What happens is appended to the file named by FAKE_ENGINE_LOG: "start ID", "step ID", "end ID".
+What happens is appended to the file named by FAKE_ENGINE_LOG: "start ID PID", "step ID
+PID", "end ID PID", the last of the worker.
 
 A voice state is STATE_PREFIX and anything. Among its words there may be orders too, carried out
 when it is checked:
@@ -24,6 +25,7 @@ FAKE_ENGINE_FEATURES replaces the engine's features, a list with spaces between.
 
 import hashlib
 import os
+import select
 import time
 import zlib
 from collections.abc import Sequence
@@ -88,9 +90,10 @@ class FakeEngine:
             raise ZeroDivisionError("a fault in the engine")
         if options.model == "dies":
             os._exit(7)
-        time.sleep(float(os.environ.get("FAKE_ENGINE_LOAD_SECONDS", "0")))
+        _sleep(os.environ.get("FAKE_ENGINE_LOAD_SECONDS", "0"))
 
     def attach(self, replicas: int) -> EngineInfo:
+        _sleep(os.environ.get("FAKE_ENGINE_ATTACH_SECONDS", "0"))
         self.capacity = replicas or self.capacity
         return EngineInfo(
             engine="fake",
@@ -127,7 +130,7 @@ class FakeEngine:
         if not data.startswith(STATE_PREFIX):
             raise BadState("this is not a voice state of the fake engine")
         orders = _orders(data.decode(errors="replace"))
-        time.sleep(float(orders.get("sleep", "0")) / 1000)
+        _sleep(orders.get("sleep", "0"), 1000)
         if "dies" in orders:
             os._exit(int(orders["dies"]))
         if "raise" in orders:
@@ -160,7 +163,7 @@ class FakeEngine:
         if frame >= frames_of(job.text):
             return self._end(job, Ending.NO_END if "noend" in orders else Ending.COMPLETE)
         self._log("step", job)
-        time.sleep(float(orders.get("delay", "0")) / 1000 * SLOWNESS)
+        _sleep(float(orders.get("delay", "0")) * SLOWNESS, 1000)
 
         def ordered(what: str) -> bool:
             return what in orders and int(orders[what]) == frame
@@ -190,7 +193,12 @@ class FakeEngine:
         path = os.environ.get("FAKE_ENGINE_LOG")
         if path and job.generation_id:
             with Path(path).open("a") as file:
-                file.write(f"{what} {job.generation_id}\n")
+                file.write(f"{what} {job.generation_id} {os.getpid()}\n")
+
+
+def _sleep(number: str | float, per_second: int = 1) -> None:
+    """Not by time.sleep, whose deadlines libfaketime 0.9.10 spoils when the clock jumps."""
+    select.select([], [], [], float(number) / per_second)
 
 
 def _orders(text: str) -> dict[str, str]:

@@ -27,6 +27,7 @@ class Link:
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
+        self.is_gone = False
 
     def send(self, command: Any) -> None:
         self.sent.append(command)
@@ -203,6 +204,20 @@ async def test_a_lost_generation_goes_first_once_and_then_fails() -> None:
     assert heard(first) == ["started", "started", Reason.REPLICA_LOST]
     assert worker.replicas[0].generation is second
     second.cancel()
+
+
+async def test_a_lost_generation_is_not_given_to_a_worker_that_is_gone_too() -> None:
+    scheduler, worker = scheduler_of(1)
+    other = Worker(1)
+    scheduler.workers.append(other)  # type: ignore[arg-type]
+    other.link.is_gone = True  # its loss is not told yet
+    lost = generation()
+    scheduler.submit(lost)
+    scheduler.on_lost(worker.replicas)
+    assert lost.status is GenerationStatus.QUEUED
+    assert not other.link.sent
+    scheduler.on_lost(other.replicas)
+    assert heard(lost) == ["started"]
 
 
 async def test_a_lost_generation_keeps_to_its_longest_wait() -> None:

@@ -44,6 +44,12 @@ class Replica:
         self._become(ReplicaState.IDLE)
         self._link = link
 
+    @property
+    def is_free(self) -> bool:
+        """Whether it can take a generation. Workers may die together, and the loss of one is told
+        before that of the next: what the first one left must not be given to a dead one."""
+        return self.state is ReplicaState.IDLE and self._link is not None and not self._link.is_gone
+
     def start(self, generation: Generation, ahead_seconds: float) -> None:
         """Send a generation to the worker, whose listener has so much left to hear."""
         self._become(ReplicaState.BUSY)

@@ -4,7 +4,6 @@ The one place that enforces one generation per replica.
 """
 
 import asyncio
-import math
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -181,10 +180,12 @@ class Scheduler:
             running = self.outlook.running()
             if waits_for_listeners(self._queue, running, self.replica_count, self.speed):
                 return
-            worker = min(self.workers, key=_busy_unless_full)
-            replica = next((r for r in worker.replicas if r.state is ReplicaState.IDLE), None)
-            if replica is None:
+            free = [w for w in self.workers if any(r.is_free for r in w.replicas)]
+            if not free:
                 return
+            # Where the fewest are busy, as the replicas of one worker share its threads.
+            worker = min(free, key=_busy)
+            replica = next(r for r in worker.replicas if r.is_free)
             generation = self._queue.pop(running)
             self.waiting[generation.priority] -= 1
             self._run(generation, replica, worker)
@@ -268,8 +269,6 @@ class Scheduler:
             timer.cancel()
 
 
-def _busy_unless_full(worker: SupervisedWorker) -> float:
-    """How many replicas of a worker are busy: the next generation goes where the fewest are, as
-    those of one worker share its threads. Infinite if none is idle."""
-    states = [replica.state for replica in worker.replicas]
-    return states.count(ReplicaState.BUSY) if ReplicaState.IDLE in states else math.inf
+def _busy(worker: SupervisedWorker) -> int:
+    """How many replicas of a worker are busy."""
+    return sum(replica.state is ReplicaState.BUSY for replica in worker.replicas)

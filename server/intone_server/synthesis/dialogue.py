@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from intone_server.errors import IntoneError, Reason
+from intone_server.errors import IntoneError
 from intone_server.scheduling.admission import Permit
 from intone_server.scheduling.generation import GenerationStatus
 from intone_server.scheduling.scheduler import Scheduler
@@ -204,9 +204,8 @@ class DialogueSpeaker:
             if part.started and not part.made_samples:
                 self.on_ended()
             return
-        if _was_lost_unheard(part):
-            part.begin_again(attempts=1)  # no more: it may be the text that brings workers down
-            self._generations.submit(part)
+        if part.was_lost_unheard:
+            self._generations.submit_again(part)
             return
         self._in_flight.remove(part)
         self._generations.count(part)
@@ -234,15 +233,3 @@ class DialogueSpeaker:
         elif self._on_failure is OnItemFailure.SILENCE and part.generation is not None:
             missing = part.generation.estimated_seconds * self._config.model_rate_hertz
             part.stand_in(max(0, round(missing) - part.made_samples))
-
-
-def _was_lost_unheard(part: Part) -> bool:
-    """Whether the worker was lost before anything of the part was given away: its audio, made
-    before its turn, is no reason not to run it once more."""
-    return (
-        part.error is not None
-        and part.error.reason is Reason.REPLICA_LOST
-        and not part.in_output
-        and part.generation is not None
-        and part.generation.attempts == 1
-    )

@@ -59,6 +59,12 @@ class Generations:
                 )
             )
 
+    def submit_again(self, part: Part) -> None:
+        """Speak a part once more whose worker was lost. No more often: it may be the text that
+        brings workers down."""
+        part.begin_again(attempts=1)
+        self.submit(part)
+
     def _predict(self, generation: Generation) -> float | None:
         """How long it will wait, if the client wants to know, or it costs little to find out."""
         if not self._scheduler.is_full:

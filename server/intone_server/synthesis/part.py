@@ -9,7 +9,7 @@ import numpy as np
 from intone_server.audio import Samples
 from intone_server.audio.buffer import SampleBuffer
 from intone_server.engines.base import Sampling, VoiceRef
-from intone_server.errors import IntoneError
+from intone_server.errors import IntoneError, Reason
 from intone_server.scheduling.generation import Generation
 from intone_server.synthesis.events import ItemRef, Outcome, SegmentKind
 from intone_server.synthesis.mapped import MappedText
@@ -270,6 +270,18 @@ class Part:
     def wants_replica(self) -> bool:
         """Whether its generation was not submitted yet."""
         return self.generation is not None and self.generation.place is None
+
+    @property
+    def was_lost_unheard(self) -> bool:
+        """Whether its worker was lost, for the first time, before anything was given away: audio
+        that waits here for its turn is no reason not to speak it once more."""
+        return (
+            self.error is not None
+            and self.error.reason is Reason.REPLICA_LOST
+            and not self.in_output
+            and self.generation is not None
+            and self.generation.attempts == 1
+        )
 
     def begin_again(self, *, attempts: int = 0) -> None:
         """Once more from the start, after so many attempts that count; nothing of the first was

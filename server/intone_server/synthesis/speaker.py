@@ -249,6 +249,9 @@ class Speaker:
         if part is not self._current or part.outcome is None:
             self.on_audio()
             return
+        if part.was_lost_unheard:
+            self._generations.submit_again(part)
+            return
         self._current = None
         self._generations.count(part)
         self.on_ended()

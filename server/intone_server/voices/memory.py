@@ -24,8 +24,12 @@ class MemoryFile:
 
     def __init__(self, name: str, data: bytes) -> None:
         self._descriptor = os.memfd_create(name)
-        with os.fdopen(os.dup(self._descriptor), "wb") as file:
-            file.write(data)
+        try:
+            with os.fdopen(os.dup(self._descriptor), "wb") as file:
+                file.write(data)
+        except OSError:
+            self.close()
+            raise
         self.path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         self.size = len(data)
 

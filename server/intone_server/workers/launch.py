@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import select
 import socket
 import sys
 import threading
@@ -55,6 +56,15 @@ class WorkerLink:
     async def receive(self) -> Report | None:
         """The next report; None once the worker has gone."""
         return await wire.read_report(self._reader)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the worker's end is closed, of which `receive` tells a moment later."""
+        if self._writer.is_closing():
+            return True
+        poll = select.poll()
+        poll.register(self._writer.get_extra_info("socket").fileno(), 0)
+        return bool(poll.poll(0))  # a hang-up needs not be asked for
 
     def kill(self) -> None:
         """End the process, whatever it is doing."""
