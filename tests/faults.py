@@ -44,10 +44,11 @@ async def speaking_worker(server: ServerProcess, starts: int) -> psutil.Process:
 
 
 def kill(processes: list[psutil.Process]) -> None:
-    """With a signal that none of them can answer."""
+    """With a signal that none of them can answer; returns when they are gone."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+    psutil.wait_procs(processes, PATIENCE_SECONDS)
 
 
 @contextlib.asynccontextmanager

@@ -16,8 +16,8 @@ from processes import ServerProcess, running_server, wait_for
 
 SERVER = Path(__file__).parent.parent / "server" / "intone_server"
 # What is a moment for people or other machines, and no duration: when a voice was made, when a
-# certificate ends, and when a notice takes effect.
-MOMENTS = {"voices/creation.py", "rpc/certificates.py", "rpc/responses.py"}
+# certificate ends, when a notice takes effect, and when a call began.
+MOMENTS = {"voices/creation.py", "rpc/certificates.py", "rpc/responses.py", "rpc/tracing.py"}
 HOUR_SECONDS = 3600
 
 
