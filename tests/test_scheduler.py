@@ -16,7 +16,7 @@ from intone_server.scheduling.admission import (
     MeasuredLimit,
 )
 from intone_server.scheduling.generation import Generation, GenerationStatus, Priority
-from intone_server.scheduling.policy import FifoPolicy
+from intone_server.scheduling.policy import FifoPolicy, Policy
 from intone_server.scheduling.replica import Replica, ReplicaState
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.workers.messages import Audio, Cancel, Failed, Finished, Generate
@@ -83,8 +83,10 @@ def heard(of: Generation) -> list[str]:
     return of.observer.heard
 
 
-def scheduler_of(replicas: int) -> tuple[Scheduler, Worker]:
-    scheduler, worker = Scheduler(FifoPolicy()), Worker(replicas)
+def scheduler_of(replicas: int, policy: Policy | None = None) -> tuple[Scheduler, Worker]:
+    # An empty queue is false.
+    scheduler = Scheduler(FifoPolicy() if policy is None else policy)
+    worker = Worker(replicas)
     scheduler.workers.append(worker)  # type: ignore[arg-type]
     return scheduler, worker
 

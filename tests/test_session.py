@@ -12,6 +12,7 @@ from intone_server.audio.encoding import Encoding
 from intone_server.engines.base import Ending, Sampling, VoiceRef
 from intone_server.errors import InternalError, InvalidRequest, SynthesisFailed
 from intone_server.scheduling.admission import Admission, FixedLimit
+from intone_server.scheduling.policy import Policy
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis import events
 from intone_server.synthesis.deadlines import SessionLimits
@@ -35,11 +36,13 @@ class Stage:
         *,
         segment_events: bool = True,
         config: dict[str, object] | None = None,
+        replicas: int = 1,
+        policy: Policy | None = None,
         **limits: float,
     ) -> None:
         self.scheduler: Scheduler
         self.worker: Worker
-        self.scheduler, self.worker = scheduler_of(1)
+        self.scheduler, self.worker = scheduler_of(replicas, policy)
         self.admission = Admission(lambda: 4, FixedLimit(4))
         self.admission.started, self.admission.ready = True, lambda: True
         self.permit = self.admission.admit(stream=True)

@@ -7,7 +7,13 @@ that are known beforehand.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    start_http_server,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -52,10 +58,15 @@ class Metrics:
     """Counters and histograms, to be moved by whoever knows, in a registry of their own."""
 
     def __init__(self) -> None:
+        # Else each counter and histogram brings a gauge of when it was made, which nobody reads.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(name, text, labels, registry=self.registry)
+        def counter(name: str, text: str, *labels: str, values: tuple[str, ...] = ()) -> Counter:
+            made = Counter(name, text, labels, registry=self.registry)
+            for value in values:
+                made.labels(value)  # 0 from the start: Prometheus sees no growth from nothing
+            return made
 
         def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
             return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
@@ -83,7 +94,10 @@ class Metrics:
         )
         self.audio_seconds = counter("intone_audio_seconds_total", "Audio that was sent")
         self.wasted_audio_seconds = counter(
-            "intone_wasted_audio_seconds_total", "Audio that was made and never sent", "cause"
+            "intone_wasted_audio_seconds_total",
+            "Audio that was made and never sent",
+            "cause",
+            values=("clear", "cancel", "failure"),
         )
         self.clears = counter("intone_clears_total", "Barge-ins that were carried out")
         self.clear_stop = histogram(
@@ -113,13 +127,19 @@ class Metrics:
             ERRORS,
         )
         self.worker_restarts = counter(
-            "intone_worker_restarts_total", "Workers that were lost and replaced", "reason"
+            "intone_worker_restarts_total",
+            "Workers that were lost and replaced",
+            "reason",
+            values=("exited", "stalled"),
         )
         self.stale_audio = counter(
             "intone_stale_audio_total", "Frames that came from a worker when nobody wanted them"
         )
         self.voice_requests = counter(
-            "intone_voice_requests_total", "Voices that calls asked for", "result"
+            "intone_voice_requests_total",
+            "Voices that calls asked for",
+            "result",
+            values=("loaded", "load", "not_found", "failed"),
         )
         self.event_loop_lag = histogram(
             "intone_event_loop_lag_seconds", "How much too late the event loop was", SHORT

@@ -1,18 +1,20 @@
 """Counts every call, gRPC's own too, by service, method and status."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
 
 import grpc
 import grpc.aio
+from google.protobuf import descriptor_pool
 
 from intone_server.errors import Reason
 from intone_server.metrics import Metrics
 from intone_server.rpc.calls import Call, Context
 from intone_server.scheduling.generation import Priority
 from intone_server.synthesis.events import Outcome
-from intone_server.synthesis.watching import EndedSegment, Unwatched
+from intone_server.synthesis.watching import EndedSegment, Unwatched, WasteCause, Watch
 
 
 class CountingInterceptor(grpc.aio.ServerInterceptor):
@@ -31,8 +33,10 @@ class CountingInterceptor(grpc.aio.ServerInterceptor):
             self._metrics.handled.labels(*labels, grpc.StatusCode.UNIMPLEMENTED.name).inc()
             return None
         service, _, method = handler_call_details.method.strip("/").partition("/")
-        kind = _KINDS[handler.request_streaming, handler.response_streaming]
-        return _counted(handler, self._metrics, (kind, service, method))
+        # Not the handler's kind: who is refused gets one that takes any.
+        described = descriptor_pool.Default().FindMethodByName(f"{service}.{method}")
+        kind = _KINDS[described.client_streaming, described.server_streaming]
+        return _counted(handler, _Counted(self._metrics, (kind, service, method)))
 
 
 _KINDS = {
@@ -43,26 +47,45 @@ _KINDS = {
 }
 
 
-def _counted(handler: Any, metrics: Metrics, labels: tuple[str, str, str]) -> Any:
+class _Counted:
+    """One call, from its headers to its end: that of its task at the latest, for the handler is
+    never called if the client leaves before its message has come."""
+
+    def __init__(self, metrics: Metrics, labels: tuple[str, str, str]) -> None:
+        self._metrics = metrics
+        self._labels = labels
+        self._began_at = time.monotonic()
+        self._ended = False
+        metrics.started.labels(*labels).inc()
+        self.received, self.sent = metrics.received.labels(*labels), metrics.sent.labels(*labels)
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(lambda _: self.end(grpc.StatusCode.CANCELLED.name))
+
+    def end(self, code: str) -> None:
+        """It is over, with the status of this name. Once."""
+        if not self._ended:
+            self._ended = True
+            self._metrics.handled.labels(*self._labels, code).inc()
+            self._metrics.handling.labels(*self._labels).observe(time.monotonic() - self._began_at)
+
+
+def _counted(handler: Any, call: _Counted) -> Any:
     if handler.stream_stream:
         make, inner = grpc.stream_stream_rpc_method_handler, handler.stream_stream
     elif handler.unary_stream:
         make, inner = grpc.unary_stream_rpc_method_handler, handler.unary_stream
     else:
         make, inner = grpc.unary_unary_rpc_method_handler, handler.unary_unary
-    received, sent = metrics.received.labels(*labels), metrics.sent.labels(*labels)
 
     async def serve(request: Any, context: Context) -> Any:
-        metrics.started.labels(*labels).inc()
-        began_at = time.monotonic()
         ended = False
         try:
             response = await inner(request, context)
             ended = True
             return response
         finally:
-            metrics.handled.labels(*labels, _code(context, ended=ended)).inc()
-            metrics.handling.labels(*labels).observe(time.monotonic() - began_at)
+            call.end(_code(context, ended=ended))
 
     def counting(convert: Callable[[Any], Any], count: Any) -> Callable[[Any], Any]:
         def converted(message: Any) -> Any:
@@ -73,8 +96,8 @@ def _counted(handler: Any, metrics: Metrics, labels: tuple[str, str, str]) -> An
 
     return make(
         serve,
-        request_deserializer=counting(handler.request_deserializer, received),
-        response_serializer=counting(handler.response_serializer, sent),
+        request_deserializer=counting(handler.request_deserializer, call.received),
+        response_serializer=counting(handler.response_serializer, call.sent),
     )
 
 
@@ -132,3 +155,34 @@ class CallMetrics(Unwatched):
     def cleared(self, stop_seconds: float) -> None:
         self._metrics.clears.inc()
         self._metrics.clear_stop.observe(stop_seconds)
+
+
+class FileMetrics(CallMetrics):
+    """Of a call whose answer is one file: all of its audio is sent, or none. Nobody listens
+    meanwhile, so no gap is heard and nobody runs dry."""
+
+    def __init__(self, metrics: Metrics, call: Call) -> None:
+        super().__init__(metrics, call)
+        self._held_seconds = 0.0
+
+    def audio_sent(self, seconds: float, gap_seconds: float | None) -> None:
+        self._held_seconds += seconds
+
+    def underrun(self) -> None: ...
+
+    def ended(self, code: str) -> None:
+        if code == grpc.StatusCode.OK.name:
+            self._metrics.audio_seconds.inc(self._held_seconds)
+            return
+        left = code == grpc.StatusCode.CANCELLED.name
+        cause = WasteCause.CANCEL if left else WasteCause.FAILURE
+        self._metrics.wasted_audio_seconds.labels(cause.value).inc(self._held_seconds)
+
+
+def watch_of(call: Call, metrics: Metrics) -> Watch:
+    """The `Watch` that counts what `call` speaks."""
+    return (
+        FileMetrics(metrics, call)
+        if call.method == "SynthesizeFile"
+        else CallMetrics(metrics, call)
+    )

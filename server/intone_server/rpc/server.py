@@ -21,7 +21,7 @@ from intone.v1 import (
 )
 from intone_server.rpc.access import CHANNELZ, Access
 from intone_server.rpc.calls import Call, CallInterceptor
-from intone_server.rpc.counting import CallMetrics, CountingInterceptor
+from intone_server.rpc.counting import CountingInterceptor, watch_of
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.status import StatusServicer
 from intone_server.rpc.tts import TextToSpeechServicer
@@ -107,6 +107,7 @@ class RpcServer:
         self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
         self._health = health.aio.HealthServicer()
+        self._counting = CountingInterceptor(service.metrics)
         self._health_server: grpc.aio.Server | None = None
         grace = service.session_limits.session_limit_seconds + CONNECTION_GRACE_SECONDS
         longest = service.request_limits.max_prompt_bytes + UPLOAD_ROOM_BYTES
@@ -116,14 +117,10 @@ class RpcServer:
             ("grpc.max_connection_age_grace_ms", int(grace * 1000)),
         ]
         self._calls = CallInterceptor(
-            access, [lambda call: CallMetrics(service.metrics, call), *watches]
+            access, [lambda call: watch_of(call, service.metrics), *watches]
         )
         self._server = grpc.aio.server(
-            interceptors=[
-                CountingInterceptor(service.metrics),
-                self._calls,
-            ],
-            options=[*_OPTIONS, *options],
+            interceptors=[self._counting, self._calls], options=[*_OPTIONS, *options]
         )
         tts_pb2_grpc.add_TextToSpeechServiceServicer_to_server(self.tts, self._server)
         voices_pb2_grpc.add_VoiceServiceServicer_to_server(self.voices, self._server)
@@ -159,7 +156,7 @@ class RpcServer:
 
     async def start_health(self, address: str) -> str:
         """A second port, in plaintext, that answers health alone; as `start`."""
-        self._health_server = grpc.aio.server(options=_OPTIONS)
+        self._health_server = grpc.aio.server(interceptors=[self._counting], options=_OPTIONS)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._health_server)
         port = self._health_server.add_insecure_port(address)
         await self._health_server.start()

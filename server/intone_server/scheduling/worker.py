@@ -170,6 +170,7 @@ class SupervisedWorker:
                 code = await link.close(STOP_SECONDS)
                 if self._was_ready:
                     log.error("worker lost", pid=link.pid, exit_code=code)
+                if self._first.done():  # else the server ends, for it cannot start
                     reason = "stalled" if self._stalled else "exited"
                     self._metrics.worker_restarts.labels(reason).inc()
             self._give_up("the worker process died while it was starting", expected=False)

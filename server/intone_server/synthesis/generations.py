@@ -2,7 +2,7 @@
 
 import time
 
-from intone_server.scheduling.generation import Generation, Later, Listener
+from intone_server.scheduling.generation import Generation, Later, Listener, Priority
 from intone_server.scheduling.scheduler import Scheduler
 from intone_server.synthesis.events import Queued, Stats
 from intone_server.synthesis.part import Part
@@ -67,7 +67,8 @@ class Generations:
 
     def _predict(self, generation: Generation) -> float | None:
         """How long it will wait, if the client wants to know, or it costs little to find out."""
-        if not self._scheduler.is_full:
+        # BATCH may have to wait for listeners even if a replica is idle.
+        if not self._scheduler.is_full and generation.priority is not Priority.BATCH:
             return 0.0
         waiting = sum(self._scheduler.waiting.values())
         if not self._config.queue_events and waiting >= MAX_PREDICTED:
