@@ -54,7 +54,7 @@ def test_a_stream_goes_on_when_the_clock_jumps(tmp_path: Path, jump_seconds: int
                 if not samples:
                     clock.write_text(f"{jump_seconds:+}")
                 samples += response.event.audio.sample_count
-            assert samples == 60 * FRAME
+            assert samples == 60 * FRAME, server.stderr.read_text()
         assert has_jumped(server, jump_seconds)
         assert [w.pid for w in server.workers()] == [worker.pid]
         assert ends_when_idle(server) == tts_pb2.FINISH_REASON_IDLE_TIMEOUT
