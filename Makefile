@@ -29,7 +29,7 @@ test: $(VENV)/test.stamp  ## Install what the tests need and run them all
 	$(BIN)/python -m pytest -m "not system" -n 2 --dist loadfile
 
 test-system: $(VENV)/test.stamp  ## Tests that need Debian packages (.ci/run says which)
-	$(BIN)/python -m pytest -m system
+	$(BIN)/python -m pytest -m system -n 2 --dist loadfile
 
 soak: $(VENV)/test.stamp  ## 20 minutes of full load, 10,000 random sessions, 100,000 malformed calls
 	PYTHONPATH=tests $(BIN)/python tests/soak.py --minutes $(MINUTES) --output benchmarks/results/soak.json

@@ -15,7 +15,7 @@ from processes import wait_for
 pytestmark = pytest.mark.timeout(180)
 
 SHORT = ("delay@5 one two three.",)
-LONG = ("frames@150 delay@20 one.", "frames@150 delay@20 two.")
+LONG = ("frames@60 delay@20 one.", "frames@60 delay@20 two.")
 # What a server says that cannot go on: the call may be made again, elsewhere.
 RETRYABLE_CODES = {"UNAVAILABLE", "RESOURCE_EXHAUSTED"}
 
@@ -93,7 +93,7 @@ async def test_a_rolling_restart_under_load_loses_nothing(
             assert await asyncio.to_thread(servers.stop, index) == 0
             await asyncio.to_thread(servers.start, index)
         await asyncio.sleep(1)
-    assert len(tally.results) > 50
+    assert len(tally.results) >= 24  # each caller twice
     assert tally.lost == []
     failed = [result for result in tally.results if not result.whole]
     assert {result.code.name for result in failed} <= RETRYABLE_CODES
@@ -136,7 +136,7 @@ async def test_a_slow_server_gets_less(servers: Fleet) -> None:
             await everywhere(channel, servers)
             before = [servers.calls_of(index) for index in range(3)]
             async with load(channel, 9, "frames@10 delay@10 one.") as tally:
-                await asyncio.sleep(6)
+                await asyncio.sleep(4)
         shares = [servers.calls_of(index) - before[index] for index in range(3)]
     print("slow server:", shares)
     assert all(result.whole for result in tally.results)
