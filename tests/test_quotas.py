@@ -167,6 +167,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         + token_entry("short", "short", scopes, max_characters_per_minute=30)
         + token_entry("short-too", "short-too", scopes, max_characters_per_minute=30)
         + token_entry("quiet", "quiet", scopes, max_audio_seconds_per_day=1)
+        + token_entry("quiet-too", "quiet-too", scopes, max_audio_seconds_per_day=1)
         + token_entry("free", "free", scopes)
     )
     with running_server("--engine", "fake", "--tokens", str(path)) as server:
@@ -254,6 +255,23 @@ def test_a_client_that_had_its_audio_is_told_when_to_come_back(
     assert 0 < delay_of(caught.value) <= 86_400 * (1 + 1 / SLOTS)
     trailers = dict(caught.value.trailing_metadata())  # type: ignore[attr-defined]
     assert trailers["grpc-retry-pushback-ms"] == "-1"  # no library sits through that
+
+
+def test_the_audio_of_a_day_ends_an_open_stream_too(
+    stub: tts_pb2_grpc.TextToSpeechServiceStub,
+) -> None:
+    spoken = threading.Event()
+
+    def requests() -> Iterator[Request]:
+        yield Request(text="frames@20 one. ")
+        yield Request(flush=tts_pb2.Flush(id="f"))
+        spoken.wait(10)
+        yield Request(text="One more.")
+
+    call = stub.Synthesize(requests(), metadata=bearer("quiet-too"))
+    with pytest.raises(grpc.RpcError) as caught:
+        _each(call, lambda event: spoken.set() if event.HasField("flushed") else None)
+    assert reason_of(caught.value) == "CLIENT_LIMIT"
 
 
 def test_clients_are_told_apart_by_what_a_proxy_says() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import signal
+import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,17 +12,20 @@ import grpc
 import grpc.aio
 import psutil
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from intone.v1 import status_pb2, tts_pb2, tts_pb2_grpc
 from intone_server.rpc import uploads
 from intone_server.rpc.access import Access
 from intone_server.rpc.calls import CallInterceptor
 from intone_server.rpc.server import HANDSHAKE_SECONDS, MAX_CONNECTIONS, MAX_METADATA_BYTES
-from processes import ServerProcess, wait_for
+from processes import ServerProcess, running_server, wait_for
 from raw_http2 import (
     ACK,
     CONTINUATION,
+    DATA,
     END_HEADERS,
+    END_STREAM,
     HEADERS,
     PING,
     PREFACE,
@@ -166,3 +171,22 @@ async def test_a_call_that_never_sends_its_message_is_given_up(hasty: str) -> No
         silent.cancel()
         quick = channel.unary_unary("/intone.v1.StatusService/GetCapacity")
         assert await quick(b"") == b""
+
+
+def test_a_watcher_of_health_that_takes_nothing_holds_up_nothing() -> None:
+    """A peer whose window is 0 must not keep the server from draining, or others from hearing."""
+    no_window = frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))
+    watch = frame(HEADERS, END_HEADERS, 1, headers("/grpc.health.v1.Health/Watch"))
+    message = frame(DATA, END_STREAM, 1, b"\0\0\0\0\0")
+    with running_server("--engine", "fake") as server, Peer(server.address) as peer:
+        peer.send(PREFACE + no_window + watch + message)
+        with grpc.insecure_channel(server.address) as channel:
+            heard = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+            assert next(heard).status == health_pb2.HealthCheckResponse.SERVING
+            long = tts_pb2.SynthesizeTextRequest(text="frames@100 delay@20 one.")
+            speaking = tts_pb2_grpc.TextToSpeechServiceStub(channel).SynthesizeText(long)
+            next(speaking)
+            server.process.send_signal(signal.SIGTERM)
+            assert next(heard).status == health_pb2.HealthCheckResponse.NOT_SERVING
+            assert list(speaking)[-1].event.HasField("finished")
+        assert server.process.wait(30) == 0

@@ -58,6 +58,8 @@ class WatchedFiles(Generic[Value]):
         try:
             self._value = self._read()
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError):
+                self._state = ()  # it may pass without a change: read again
             log.error(  # noqa: TRY400 - a traceback says nothing more
                 "files changed, and are wrong: the old content holds",
                 setting=self._setting,

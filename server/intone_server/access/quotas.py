@@ -71,10 +71,10 @@ class Account:
 
     def take_characters(self, count: int) -> None:
         """Count so many code points that are to be spoken, all or none."""
+        self.check_audio()
         limit = self.limits.characters_per_minute
         if not limit:
             return
-        self.check_audio()
         now = self._clock()
         if count > limit:
             raise Overloaded(

@@ -22,6 +22,7 @@ from intone.v1 import (
 from intone_server.rpc.access import CHANNELZ, Access
 from intone_server.rpc.calls import Call, CallInterceptor
 from intone_server.rpc.counting import CountingInterceptor, watch_of
+from intone_server.rpc.health import HealthServicer
 from intone_server.rpc.runtime import Service
 from intone_server.rpc.status import StatusServicer
 from intone_server.rpc.tts import TextToSpeechServicer
@@ -106,7 +107,7 @@ class RpcServer:
         self.tts = TextToSpeechServicer(service)
         self.voices = VoiceServicer(service)
         self.status = StatusServicer(service)
-        self._health = health.aio.HealthServicer()
+        self._health = HealthServicer()
         self._counting = CountingInterceptor(service.metrics)
         self._health_server: grpc.aio.Server | None = None
         grace = service.session_limits.session_limit_seconds + CONNECTION_GRACE_SECONDS
@@ -171,7 +172,7 @@ class RpcServer:
             else health_pb2.HealthCheckResponse.NOT_SERVING
         )
         for name in names:
-            await self._health.set(name, status)
+            self._health.set(name, status)
 
     async def stop(self, grace_seconds: float) -> None:
         """Refuse new calls, give open ones the grace, then cancel them."""

@@ -46,6 +46,7 @@ class VoiceCreator:
         self._store = store
         self._maker = maker
         self._max_voices = max_voices
+        self._keeping = asyncio.Lock()
 
     async def create(self, new: NewVoice, *, keep: bool) -> Voice:
         """The new voice, or with `keep` False what it would be. Raises IntoneError."""
@@ -70,8 +71,10 @@ class VoiceCreator:
         if not keep:
             return of_record(record, "", loaded=False)
         try:
-            with storage():
-                stored = await asyncio.to_thread(self._store.create, record, made.state.data)
+            async with self._keeping:  # others may have been made meanwhile
+                await self._check_room(new.owner)
+                with storage():
+                    stored = await asyncio.to_thread(self._store.create, record, made.state.data)
         except FileExistsError:
             raise VoiceExists(new.name) from None
         except StoreFull as error:
